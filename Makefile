@@ -1,0 +1,55 @@
+# Assent. `make run` and `make test` are all that a fresh machine needs; `make help` lists the rest.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+# Tools are fetched at a pinned version when they are first used.
+GOFUMPT := go run mvdan.cc/gofumpt@v0.12.0
+STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
+FUZZTIME ?= 10s
+ARGS ?=
+
+.PHONY: help run demo test check fuzz bench build setup clean
+
+help: ## list the commands
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup:
+	@.ci/setup
+
+build: setup ## build the three programs into bin/
+	@mkdir -p bin
+	go build -trimpath -o bin/ ./cmd/assentd ./cmd/assent ./cmd/assentsim
+
+run: build ## the whole box on this PC: phone page and drawn panel (MODEL=, ENGINE=, ARGS=)
+	@bin/assentsim run $(ARGS)
+
+demo: build ## the main job unattended, with its transcript (MODEL=, ENGINE=, ARGS=)
+	@bin/assentsim demo $(ARGS)
+
+test: ## all hermetic tests, race detector on, browser included
+	@.ci/setup test
+	@ASSENT_ENGINE="$$(go run ./cmd/assent engine path)" ASSENT_BROWSER=required go test -race -timeout 8m ./...
+
+check: setup ## format, vet, static analysis, known vulnerabilities, boundaries, tidy
+	@out=$$($(GOFUMPT) -l .); [ -z "$$out" ] || { echo "gofumpt would change:"; echo "$$out"; exit 1; }
+	go vet ./...
+	GOOS=linux GOARCH=arm64 go vet ./...
+	$(STATICCHECK) ./...
+	go test -count=1 -run 'TestImports|TestEveryPackageSaysWhatItIs' .
+	go mod tidy -diff
+	@$(GOVULNCHECK) ./... || { [ $$? -eq 3 ] && exit 1; echo "vulnerabilities: NOT CHECKED (the database cannot be reached)"; }
+
+fuzz: setup ## every fuzz target for FUZZTIME each
+	@go list -f '{{.Dir}}' ./... | while read -r dir; do \
+	  grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$$dir"/*_test.go 2>/dev/null | awk '{print $$2}' | while read -r target; do \
+	    echo "== $$target ($$dir)"; (cd "$$dir" && go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) .) </dev/null || exit 1; \
+	  done || exit 1; \
+	done
+
+bench: build ## figures as ratios, one line each: name value unit limit (ONLY=turn)
+	@bin/assentsim bench $(if $(ONLY),-only $(ONLY)) $(ARGS)
+
+clean: ## remove bin/ (downloads stay in the cache)
+	rm -rf bin
