@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -37,13 +38,11 @@ func Check(text string) error {
 		if n++; n > MaxCodePoints {
 			return &UndisplayableError{i, r, TooLong}
 		}
-		reason := Displayable
-		if r == utf8.RuneError {
-			if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
-				return &UndisplayableError{i, r, InvalidUTF8}
-			}
+		reason := decide(r).reason
+		if r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
+			reason = InvalidUTF8
 		}
-		if reason = decide(r).reason; reason == CombiningMark && composes(prev, r) {
+		if reason == CombiningMark && composes(prev, r) {
 			reason = NotNFC
 		}
 		if reason != Displayable {
@@ -51,7 +50,7 @@ func Check(text string) error {
 		}
 		prev = r
 	}
-	// What is left are singletons such as U+212B, which have a glyph but not their own identity under NFC.
+	// The rules above know nothing that would get here. Ask the whole text all the same: the press is bound to it.
 	if !norm.NFC.IsNormalString(text) {
 		i := norm.NFC.QuickSpanString(text)
 		r, _ := utf8.DecodeRuneInString(text[i:])

@@ -1,0 +1,93 @@
+package screen
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"assent.home.arpa/device"
+)
+
+// ErrNotText says that a page is not one of literal text.
+var ErrNotText = errors.New("screen: not a page of literal text")
+
+// Decode reads the literal text of one page back from its pixels, and nothing but the pixels. The texts of a card's
+// TEXT pages, one after the other, are the card's text. It fails with ErrNotText on other pages, and on any picture that
+// Pages does not draw.
+func Decode(p Page) (string, error) {
+	if !isText(&p.Frame) {
+		return "", ErrNotText
+	}
+	var text strings.Builder
+	for n := range textRows {
+		y := textTop + n*line
+		x, last := 0, noRune
+		for ; x < device.Width && !dark(&p.Frame, x, y); x += column {
+			s, r, ok := read(&p.Frame, x, y)
+			if !ok {
+				return "", fmt.Errorf("screen: row %d column %d: no such glyph", n, x/column)
+			}
+			if r != noRune {
+				text.WriteRune(r)
+			}
+			x, last = x+(s.cols-1)*column, r
+		}
+		if x < device.Width && impliesSpace(last) && n+1 < textRows && !dark(&p.Frame, 0, y+line) {
+			text.WriteByte(' ')
+		}
+	}
+	return text.String(), nil
+}
+
+// isText compares the header with the one that text pages have.
+func isText(f *device.Frame) bool {
+	var want device.Frame
+	header(&want, labelText, "")
+	for x := range 2 + smallSize(labelText) {
+		for y := range headerHeight {
+			if f.At(x, y) != want.At(x, y) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// read finds the cell at a place. No cell is the beginning of another, so the order of widths does not matter.
+func read(f *device.Frame, x, y int) (shape, rune, bool) {
+	for cols := boxColumns(4); cols > 0; cols-- {
+		if x+cols*column > device.Width {
+			continue
+		}
+		s := grab(f, x, y, cols)
+		if r, ok := tables().owners[s]; ok && r != reserved {
+			return s, r, true
+		}
+	}
+	return shape{}, 0, false
+}
+
+// grab copies a cell from a frame.
+func grab(f *device.Frame, x, y, cols int) shape {
+	s := shape{cols: cols}
+	for dy := range line {
+		for dx := range cols * column {
+			if f.At(x+dx, y+dy) {
+				s.set(dx, dy)
+			}
+		}
+	}
+	return s
+}
+
+// dark reports whether the rest of a row is empty.
+func dark(f *device.Frame, x, y int) bool {
+	for dy := range line {
+		for px := x; px < device.Width; px++ {
+			if f.At(px, y+dy) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,66 @@
+package screen
+
+import (
+	"fmt"
+
+	"assent.home.arpa/device"
+)
+
+// The idle picture is smaller than the panel by the amount that it wanders, so that no pixel is lit for years.
+const (
+	idleWidth  = device.Width - column
+	idleHeight = device.Height - column
+)
+
+// DrawIdle shows what the panel shows while nothing waits: the product's name, the audit's head code, the day's count,
+// and how to pair the first phone, how to release a freeze, or a note.
+func DrawIdle(i Idle) device.Frame {
+	var f device.Frame
+	lit := func(x, y int) { f.Set(x, y, true) }
+	state := "Assent"
+	if i.Frozen {
+		state = "FROZEN"
+	}
+	// The rows overlap where the glyphs of these words have no ink.
+	drawRow(&f, shorten(state, columns), 0, -2, 1, 1)
+	if i.Scripted {
+		const warning = "SCRIPTED"
+		small(warning, idleWidth-smallSize(warning), 3, lit)
+	}
+	drawRow(&f, shorten("log "+i.HeadCode, idleWidth/column), 0, line-2, 1, 1)
+	const small1, small2, small3 = 2*line - 1, 2*line + 8, 2*line + 16
+	small(fmt.Sprintf("TODAY %d", i.Today), 0, small1, lit)
+	phones := fmt.Sprintf("PHONES %d", i.Phones)
+	small(phones, idleWidth-smallSize(phones), small1, lit)
+
+	switch {
+	case i.Frozen:
+		small("HOLD BOTH BUTTONS", 0, small2, lit)
+		small("3 S TO RELEASE", 0, small3, lit)
+	case i.Phones == 0:
+		small("HOLD BOTH BUTTONS", 0, small2, lit)
+		small("3 S TO PAIR", 0, small3, lit)
+	default:
+		drawRow(&f, shorten(i.Note, idleWidth/column), 0, small2-1, 1, 1)
+	}
+	return wander(f, i.Shift)
+}
+
+// wander moves the picture along a zigzag through every offset up to one column and one RAM page.
+func wander(f device.Frame, step int) device.Frame {
+	const places = column + 1
+	step = (step%(places*places) + places*places) % (places * places)
+	dx, dy := step%places, step/places
+	if dy%2 == 1 {
+		dx = places - 1 - dx
+	}
+	var moved device.Frame
+	for y := range idleHeight {
+		for x := range idleWidth {
+			if f.At(x, y) {
+				moved.Set(x+dx, y+dy, true)
+			}
+		}
+	}
+	return moved
+}

@@ -1,0 +1,202 @@
+package screen
+
+import (
+	"slices"
+	"unicode/utf8"
+)
+
+// cell is one drawn unit of a row.
+type cell struct {
+	shape
+	r rune // the code point it shows, or noRune
+}
+
+// row is one line of cells.
+type row struct {
+	cells []cell
+	last  bool // ends its paragraph
+}
+
+// flow sets text in rows of sixteen columns.
+type flow struct {
+	rows   []row
+	script script
+	col    int
+	// pageRows is the number of rows of a page: a run of another script is tagged again at the top of each.
+	pageRows int
+	// lenient draws what Check refuses as a box with its number. It is for screens that approve nothing.
+	lenient bool
+}
+
+// paragraph sets text from the start of a new row.
+func (f *flow) paragraph(text string) {
+	if text == "" {
+		return
+	}
+	f.newRow()
+	f.script = latin
+	runes := []rune(text)
+	for i := 0; i < len(runes); {
+		end := i + wordLen(runes[i:])
+		// Keep a word whole if a row can hold it at all, together with the mark of a space that would end the row.
+		width := f.width(runes[i:end])
+		need := width
+		if end < len(runes) && runes[end] == ' ' && runes[i] != ' ' {
+			need++
+		}
+		if f.col > 0 && f.col+need > columns && width <= columns {
+			f.newRow()
+		}
+		for _, r := range runes[i:end] {
+			f.put(r)
+		}
+		i = end
+	}
+	f.rows[len(f.rows)-1].last = true
+}
+
+// wordLen is the length of the first unbreakable piece: one space, line feed or tab, or all up to the next of them.
+func wordLen(runes []rune) int {
+	for i, r := range runes {
+		if r == ' ' || r == '\n' || r == '\t' {
+			return max(i, 1)
+		}
+	}
+	return len(runes)
+}
+
+// width is how many columns a word takes from here, script tags included.
+func (f *flow) width(word []rune) int {
+	cols, run := 0, f.script
+	for _, r := range word {
+		s, script := f.symbol(r)
+		if script != common && script != run {
+			run = script
+			cols += tables().tags[script].cols
+		}
+		cols += s.cols
+	}
+	return cols
+}
+
+// put sets one code point, with a tag before it if its script is another than the run's.
+func (f *flow) put(r rune) {
+	s, script := f.symbol(r)
+	if f.col+f.tagFor(script).cols+s.cols > columns {
+		f.newRow() // may end the run, if it begins a page
+	}
+	if t := f.tagFor(script); t.cols > 0 {
+		f.script = script
+		f.add(cell{t, noRune})
+	}
+	f.add(cell{s, r})
+}
+
+// tagFor is the tag that a code point of this script needs before it: none, of no width, inside a run.
+func (f *flow) tagFor(script script) shape {
+	if script == common || script == f.script {
+		return shape{}
+	}
+	return tables().tags[script]
+}
+
+func (f *flow) add(c cell) {
+	r := &f.rows[len(f.rows)-1]
+	r.cells = append(r.cells, c)
+	f.col += c.cols
+}
+
+func (f *flow) newRow() {
+	if f.pageRows > 0 && len(f.rows)%f.pageRows == 0 {
+		f.script = latin
+	}
+	f.rows = append(f.rows, row{})
+	f.col = 0
+}
+
+// symbol is the cell and the script of one code point.
+func (f *flow) symbol(r rune) (shape, script) {
+	d := decide(r)
+	if d.reason != Displayable {
+		if !f.lenient {
+			panic("screen: internal error: layout of unchecked text")
+		}
+		return box(r), common
+	}
+	switch d.draw {
+	case asNewline:
+		return allMarks().newline, common
+	case asTab:
+		return allMarks().tab, common
+	case asSpace:
+		return shape{cols: 1}, common
+	case asBox:
+		return box(r), d.script
+	}
+	return glyphShape(mustGlyph(r)), d.script
+}
+
+// set returns the rows with their spaces drawn. A single space is blank inside a row, and at the end of a row if the next
+// row of the page goes on with the text. Anywhere else it would be invisible or uncountable, and gets a mark. A row that
+// ends early although no space follows gets a mark too, so that none is read into it.
+func (f *flow) set() [][]cell {
+	set := make([][]cell, len(f.rows))
+	for n := range f.rows {
+		cells := slices.Clone(f.rows[n].cells)
+		goesOn := !f.rows[n].last && (f.pageRows == 0 || (n+1)%f.pageRows != 0)
+		isSpace := func(i int) bool {
+			switch {
+			case i < 0 || i == len(cells) && !goesOn:
+				return true
+			case i == len(cells):
+				return f.rows[n+1].cells[0].r == ' ' || !impliesSpace(cells[max(i-2, 0)].r)
+			}
+			return cells[i].r == ' '
+		}
+		for i := range cells {
+			if cells[i].r == ' ' && (isSpace(i-1) || isSpace(i+1)) {
+				cells[i].shape = allMarks().space
+			}
+		}
+		if goesOn && columnsOf(cells) < columns && impliesSpace(cells[len(cells)-1].r) {
+			cells = append(cells, cell{allMarks().join, noRune})
+		}
+		set[n] = cells
+	}
+	return set
+}
+
+// impliesSpace reports whether a dark rest of a row after this code point stands for one space. After line feeds, tabs
+// and marked spaces a row may break without one.
+func impliesSpace(r rune) bool { return r >= 0 && r != ' ' && r != '\n' && r != '\t' }
+
+// columnsOf is the width of a row.
+func columnsOf(row []cell) int {
+	n := 0
+	for _, c := range row {
+		n += c.cols
+	}
+	return n
+}
+
+// shorten is a single row of the text for screens that approve nothing, ending in a mark if the text is longer.
+func shorten(text string, width int) []cell {
+	const plenty = 4 * columns
+	if utf8.RuneCountInString(text) > plenty {
+		text = string([]rune(text)[:plenty])
+	}
+	f := flow{lenient: true}
+	f.paragraph(text)
+	rows := f.set()
+	if len(rows) == 0 {
+		return nil
+	}
+	row := rows[0]
+	if len(rows) == 1 && columnsOf(row) <= width {
+		return row
+	}
+	for len(row) > 0 && (columnsOf(row) >= width || row[len(row)-1].r == ' ') {
+		row = row[:len(row)-1]
+	}
+	return append(row, cell{allMarks().more, reserved})
+}

@@ -1,0 +1,133 @@
+package screen
+
+import (
+	"fmt"
+	"time"
+
+	"assent.home.arpa/device"
+)
+
+// stripTop is the first pixel row of the strip, RAM page 7.
+const stripTop = device.Height - headerHeight
+
+// DrawReading shows a page with the time left, a hint and, during a hold (0 < hold ≤ 1), a filling bar, all in the strip
+// at the bottom; every other pixel is the page's. last says that this is the last page, armed that a hold would count.
+func DrawReading(p Page, left time.Duration, last, armed bool, hold float64) device.Frame {
+	hint := "TAP: NEXT PAGE"
+	switch {
+	case last && armed:
+		hint = "HOLD TO APPROVE"
+	case last:
+		hint = "READ, THEN HOLD"
+	}
+	f := p.Frame
+	footer(&f, hint, left, hold)
+	return f
+}
+
+// footer draws the strip: a hint and the time left, or the bar during a hold.
+func footer(f *device.Frame, hint string, left time.Duration, hold float64) {
+	// Drawn apart and copied, so that nothing above the strip can change.
+	var overlay device.Frame
+	lit := func(x, y int) { overlay.Set(x, y, true) }
+	if hold > 0 {
+		bar(&overlay, hold)
+	} else {
+		time := clockFace(left)
+		small(hint, 1, stripTop+1, lit)
+		small(time, device.Width-smallSize(time), stripTop+1, lit)
+	}
+	copy(f[strip:], overlay[strip:])
+}
+
+// bar draws a frame across the strip, filled from the left; it is full only when the hold is complete.
+func bar(f *device.Frame, part float64) {
+	const inner = device.Width - 4
+	filled := int(min(part, 1) * inner)
+	for y := stripTop; y < device.Height; y++ {
+		for x := range device.Width {
+			edge := y == stripTop || y == device.Height-1 || x == 0 || x == device.Width-1
+			inside := y > stripTop+1 && y < device.Height-2 && x >= 2 && x < 2+filled
+			if edge || inside {
+				f.Set(x, y, true)
+			}
+		}
+	}
+}
+
+// clockFace is a span as minutes and seconds, rounded up, so that 0:00 means that nothing is left.
+func clockFace(left time.Duration) string {
+	left = min(max(left, 0), 99*time.Minute+59*time.Second)
+	s := int((left + time.Second - 1) / time.Second)
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}
+
+// DrawWaiting announces the front request: who, what, where, how long, and that a tap opens it.
+func DrawWaiting(w Waiting) device.Frame {
+	var f device.Frame
+	header(&f, "REQUEST, "+length(w.Pages), queueLength(w.Queue))
+	rows := []string{w.Phone, w.Title}
+	if w.Destination != "" {
+		rows = append(rows, "→ "+w.Destination)
+	}
+	for i, text := range rows {
+		drawRow(&f, shorten(text, columns), 0, textTop+i*line, 1, 1)
+	}
+	footer(&f, "TAP TO READ", w.Left, 0)
+	return f
+}
+
+// length says how much there is to read, in at most eight characters.
+func length(pages int) string {
+	switch {
+	case pages == 1:
+		return "1 PAGE"
+	case pages > 99:
+		return "LONG"
+	}
+	return fmt.Sprintf("%d PAGES", pages)
+}
+
+// queueLength says how many requests wait behind this one, in at most three characters.
+func queueLength(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("+%d", min(n, 99))
+}
+
+// DrawNext is the blank between two requests, in which every press is thrown away.
+func DrawNext() device.Frame {
+	var f device.Frame
+	centred(&f, "NEXT", 0, 2)
+	centred(&f, "REQUEST", line*2, 2)
+	return f
+}
+
+// centred draws one row of the product's words in the middle, scale times as large.
+func centred(f *device.Frame, text string, y, scale int) {
+	row := shorten(text, columns/scale)
+	drawRow(f, row, (device.Width-columnsOf(row)*column*scale)/2, y, scale, scale)
+}
+
+// DrawNotice tells an outcome: the title as large as it fits, then lines. A text that is longer than its row ends in a
+// mark; nothing can be approved from a notice.
+func DrawNotice(title string, lines ...string) device.Frame {
+	var f device.Frame
+	scale := 1
+	if row := shorten(title, columns); columnsOf(row)*2 <= columns {
+		scale = 2
+	}
+	height := line * (scale + len(lines))
+	y := max(0, (device.Height-height)/2)
+	centred(&f, title, y, scale)
+	y += line * scale
+	for _, text := range lines {
+		if y+line > device.Height {
+			break
+		}
+		centred(&f, text, y, 1)
+		y += line
+	}
+	return f
+}
