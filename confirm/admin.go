@@ -1,0 +1,174 @@
+package confirm
+
+import (
+	"fmt"
+	"time"
+
+	"assent.home.arpa/device"
+)
+
+// prompt is an administrative prompt on its way through the panel.
+type prompt struct {
+	req        AdminRequest
+	codePoints int
+	reply      chan<- AdminOutcome // holds one; nil for the panel's own prompt; for whoever performs the actions
+}
+
+// pairing is pairing mode: a code on the glass that a phone must name.
+type pairing struct {
+	open  bool
+	code  string
+	until time.Duration // boot
+}
+
+// taps counts the one-button gesture.
+type taps struct {
+	n    int
+	last time.Duration // mono
+}
+
+// gestureTaps is the gesture of a box with one button.
+const gestureTaps = 5
+
+// thaw is the prompt that the panel shows by itself: the freeze is released only here.
+func thaw() *prompt {
+	req := AdminRequest{Kind: AdminUnfreeze, Title: "Unfreeze", Text: "Let requests be approved again"}
+	return &prompt{req: req, codePoints: len(req.Title) + len(req.Text)}
+}
+
+func (m *machine) idleEdge(ev device.Event) {
+	if !m.kit.deny {
+		m.countTap(ev)
+		return
+	}
+	m.hold = hold{}
+	if ev.Edge == device.Press {
+		m.beginBoth(m.glass.shown)
+	}
+}
+
+func (m *machine) countTap(ev device.Event) {
+	if ev.Edge != device.Press {
+		return
+	}
+	if ev.Mono > m.taps.last+m.rules.Quiet {
+		m.taps.n = 0
+	}
+	m.taps = taps{n: m.taps.n + 1, last: ev.Mono}
+	if m.taps.n == gestureTaps {
+		m.taps = taps{}
+		m.gestureMade()
+	}
+}
+
+// gestureMade opens what only somebody at the box may open: the release of a freeze, or else pairing mode and, for a
+// while, administrative prompts.
+func (m *machine) gestureMade() {
+	m.gesture = m.now.boot + m.rules.Gesture
+	if m.frozen {
+		m.show(thaw())
+		return
+	}
+	m.pairing = pairing{open: true, code: fmt.Sprintf("%06d", m.dice%1_000_000), until: m.now.boot + m.rules.Pairing}
+	m.do(openPairing{m.pairing.code, m.pairing.until})
+	m.do(notify{Notice{Kind: PairingOpened, Code: m.pairing.code}})
+	m.to(StatePairing, m.pairing.until, "gesture")
+}
+
+func (m *machine) endPairing(cause string) {
+	if !m.pairing.open {
+		return
+	}
+	m.pairing = pairing{}
+	m.do(closePairing{})
+	m.do(notify{Notice{Kind: PairingClosed}})
+	if m.state == StatePairing {
+		m.advance(cause)
+	}
+}
+
+// ask takes an administrative prompt. It is shown at once or not at all: it never waits for a card, and never replaces one.
+func (m *machine) ask(p *prompt) {
+	allowed := m.now.boot < m.gesture
+	if p.req.Kind == AdminPair {
+		allowed = m.pairing.open
+	}
+	switch {
+	case m.state == StateLost:
+		m.do(answer{p, AdminDisplayLost})
+	case m.state != StateIdle && m.state != StatePairing:
+		m.do(answer{p, AdminBusy})
+	case !allowed:
+		m.do(answer{p, AdminNoGesture})
+	default:
+		m.show(p)
+	}
+}
+
+func (m *machine) show(p *prompt) {
+	m.prompt = p
+	m.until = m.now.boot + m.rules.AdminPrompt
+	if !m.kit.deny || !m.kit.readsBack {
+		m.startChallenge(0)
+		return
+	}
+	m.to(StateAdmin, m.until, "prompt")
+}
+
+// adminEdge starts the hold of both buttons, and takes a tap on deny alone as a no.
+func (m *machine) adminEdge(ev device.Event) {
+	m.hold = hold{}
+	deny, other := m.line(device.Deny), m.line(device.Approve)
+	switch {
+	case ev.Edge == device.Press && m.allUp():
+		from := m.glass.shown + m.rules.onGlass(m.prompt.codePoints)
+		for _, b := range m.needed() {
+			from = max(from, m.line(b).upAt)
+		}
+		m.beginBoth(from)
+	case isRelease(ev, device.Deny) && deny.since >= m.glass.shown && !other.down && other.at < deny.since:
+		m.endPrompt(AdminDenied, "denied")
+	}
+}
+
+// endPrompt answers the administrative prompt and says so on the glass.
+func (m *machine) endPrompt(o AdminOutcome, cause string) {
+	p := m.prompt
+	m.do(answer{p, o})
+	m.result = "REFUSED"
+	if o == AdminConfirmed {
+		m.result = "DONE"
+	}
+	m.to(StateResult, m.now.boot+m.rules.Result, cause)
+	m.prompt = nil
+	if o != AdminConfirmed {
+		return
+	}
+	switch p.req.Kind {
+	case AdminPair: // one phone for one gesture
+		m.endPairing("paired")
+	case AdminUnfreeze:
+		if m.frozen {
+			m.frozen, m.idleRev = false, m.idleRev+1
+			m.do(notify{Notice{Kind: Unfrozen}})
+		}
+	}
+}
+
+// panic drops everything that could still act, and freezes the box until somebody thaws it here.
+func (m *machine) panic() {
+	m.line(device.Deny).void = true // one panic a press
+	m.freeze()
+	m.do(notify{Notice{Kind: Panic}})
+	if m.state != StateLost {
+		m.to(StatePanic, m.now.boot+m.rules.Panic, "deny held")
+	}
+}
+
+// freeze ends all that is pending and refuses what comes, without saying panic.
+func (m *machine) freeze() {
+	m.drop(Panicked, AdminPanicked, "frozen")
+	m.do(revokeAll{})
+	m.held.active = false
+	m.frozen, m.idleRev = true, m.idleRev+1
+}

@@ -1,0 +1,27 @@
+// Package confirm is the box's front panel: it shows one request at a time, word for word, and turns a deliberate press at
+// the box into a receipt for exactly that request. Nothing else in the product can make one.
+//
+// # Parts
+//
+//   - Desk is what the guard talks to. Desk.Run is the one goroutine that owns the display, the buttons and the state.
+//   - machine is a pure state machine: events in, actions out, no goroutine, no timer, no device. All rules are there.
+//   - confirm/screen turns text into pages; confirm/receipt lays out what a receipt claims; confirm/internal/mint signs it.
+//
+// # Rules of a press
+//
+// A card first waits (180 s, nothing can arm) until a tap on approve opens it. Reading then lasts 60 s, and 6 s more for each
+// page beyond two, at most 300 s. A tap turns a page once the page was on the glass for 700 ms and 15 ms for each of its
+// code points. The last page arms when it, too, had its time and the approve line was seen up after it was drawn. Then a hold
+// of 1.5 s completes, if the line is still down, the glass acknowledged the full bar, and the deadline has not passed. A hold that goes
+// on to 6 s looks like a stuck or taped button: its receipt is revoked. A tap on deny denies; deny alone for 5 s is panic. A change of
+// card shows NEXT REQUEST for 1 s in which edges are thrown away.
+//
+// Whatever makes it doubtful what the glass shows or what the finger did ends in fewer rights, never in more: a draw without an
+// acknowledgement ends the card, an edge older than the acknowledgement of what is shown is ignored, a gap in the edge count or
+// a suspend cancels the hold and asks for a new release.
+//
+// # Clocks
+//
+// Deadlines are on the boot-time clock, which runs through suspend and cannot be set. Presses are compared with draws on
+// the monotonic clock, the only one that edges carry. The wall clock is never read.
+package confirm

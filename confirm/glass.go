@@ -1,0 +1,236 @@
+package confirm
+
+import (
+	"fmt"
+	"time"
+
+	"assent.home.arpa/confirm/screen"
+	"assent.home.arpa/device"
+)
+
+// look says what belongs on the glass: a picture, and the small things that change on it while it stays.
+type look struct {
+	state  State // StateReading also for armed and holding
+	serial uint64
+	page   int
+
+	left, bar, behind, shift int // seconds, per cent, cards in the queue, minutes
+	ready                    bool
+	rev                      uint64
+}
+
+// picture drops the small things. Edges count only while the picture that the person sees is the one of the state.
+func (l look) picture() look { return look{state: l.state, serial: l.serial, page: l.page} }
+
+// glass is what is known of the display. One draw is in flight at a time.
+type glass struct {
+	serial uint64 // counts pictures
+
+	acked look
+	sure  bool          // acked is on the glass
+	shown time.Duration // mono: acknowledgement of the picture of acked
+
+	flight bool
+	hung   bool // the draw in flight has been given up
+	sent   look
+	began  time.Duration // mono
+}
+
+// barStep is the granularity of the filling bar in per cent: a redraw takes some 25 ms at 400 kHz.
+const barStep = 5
+
+// renew makes the next draw a new picture, even where its pixels are the same.
+func (m *machine) renew() { m.glass.serial++ }
+
+// visible reports whether the glass is known to show the state's picture.
+func (m *machine) visible() bool {
+	return m.glass.sure && m.glass.acked.picture() == m.picture()
+}
+
+// picture is the state's picture.
+func (m *machine) picture() look {
+	switch m.state {
+	case StateReading, StateArmed, StateHolding:
+		return look{state: StateReading, serial: m.glass.serial, page: m.page}
+	}
+	return look{state: m.state, serial: m.glass.serial}
+}
+
+func (m *machine) look() look {
+	l := m.picture()
+	switch m.state {
+	case StateIdle:
+		l.shift, l.rev = int(m.now.boot/time.Minute), m.idleRev
+	case StateWaiting:
+		l.left, l.behind = m.left(), m.queue.len()
+	case StateReading, StateArmed, StateHolding:
+		l.left, l.bar, l.ready = m.left(), m.bar(), m.ready()
+	case StatePairing:
+		l.left, l.rev = m.left(), m.idleRev
+	case StateAdmin:
+		l.left, l.bar = m.left(), m.bar()
+	}
+	return l
+}
+
+// render draws l, which must be the look of now.
+func (m *machine) render(l look) (device.Frame, error) {
+	left := time.Duration(l.left) * time.Second
+	switch l.state {
+	case StateNext:
+		return screen.DrawNext(), nil
+	case StateWaiting:
+		r := &m.front.req
+		return screen.DrawWaiting(screen.Waiting{
+			Phone: r.Phone, Title: r.Card.Title, Destination: r.Card.Destination,
+			Pages: len(m.front.pages), Left: left, Queue: l.behind,
+		}), nil
+	case StateReading:
+		last := l.page == len(m.front.pages)-1
+		return screen.DrawReading(m.front.pages[l.page], left, last, l.ready, float64(l.bar)/100), nil
+	case StateChallenge:
+		return screen.DrawNotice(fmt.Sprintf("TAP %d TIMES", m.challenge.want), "then wait"), nil
+	case StateResult:
+		return screen.DrawNotice(m.result), nil
+	case StatePairing:
+		return screen.DrawPairing(m.pairing.code, m.address, left), nil
+	case StateAdmin:
+		return screen.DrawAdmin(m.prompt.req.Title, m.prompt.req.Text, left, float64(l.bar)/100)
+	case StatePanic:
+		return screen.DrawNotice("PANIC", "all requests", "were dropped"), nil
+	case StateLost:
+		if m.buttonsGone {
+			return screen.DrawNotice("NO BUTTONS", "nothing can be", "approved"), nil
+		}
+	}
+	idle := m.idle
+	idle.Shift, idle.Frozen = l.shift, m.frozen
+	return screen.DrawIdle(idle), nil
+}
+
+// paint draws what belongs on the glass, if it is not there and no draw is in flight.
+func (m *machine) paint() {
+	g, want := &m.glass, m.look()
+	if g.flight || g.sure && g.acked == want || m.state == StateLost && m.now.boot < m.retry {
+		return
+	}
+	frame, err := m.render(want)
+	if err != nil {
+		m.lose("the screen could not be drawn")
+		return
+	}
+	g.flight, g.sent, g.began = true, want, m.now.mono
+	m.do(draw{frame: frame, dim: m.state == StateIdle})
+}
+
+// drawn takes the end of the draw in flight.
+func (m *machine) drawn(ev drawn) {
+	g := &m.glass
+	if !g.flight {
+		return
+	}
+	hung := g.hung
+	g.flight, g.hung = false, false
+	switch {
+	case ev.err != nil:
+		m.lose("the bus did not acknowledge")
+	case hung:
+		// It came back, too late to say what is on the glass now. The next try will.
+	case m.state == StateLost && !m.buttonsGone:
+		m.do(notify{Notice{Kind: PanelBack}})
+		m.to(StateIdle, 0, "the display is back")
+	default:
+		known := g.sure && g.acked.picture() == g.sent.picture()
+		g.acked, g.sure = g.sent, true
+		if !known {
+			g.shown = ev.at
+			m.pictureShown()
+		}
+	}
+}
+
+// pictureShown is called when a picture has come on the glass, for the first time or again.
+func (m *machine) pictureShown() {
+	m.seeUp()
+	if !m.visible() {
+		return
+	}
+	switch m.state {
+	case StateNext:
+		m.until = m.now.boot + m.rules.Next
+	case StateReading:
+		if m.page == len(m.front.pages)-1 {
+			m.front.shown = m.glass.shown
+		}
+	}
+}
+
+// lose ends everything that depends on the glass, since nobody can say what it shows.
+func (m *machine) lose(cause string) {
+	m.glass.sure = false
+	m.retry = m.now.boot + m.rules.Retry
+	if m.state == StateLost {
+		return
+	}
+	m.drop(DisplayLost, AdminDisplayLost, cause)
+	m.do(notify{Notice{Kind: PanelLost}})
+	m.to(StateLost, 0, cause)
+}
+
+// loseButtons ends everything for good: without their lines nobody can approve, deny or stop anything.
+func (m *machine) loseButtons() {
+	if m.buttonsGone {
+		return
+	}
+	m.buttonsGone = true
+	m.drop(DisplayLost, AdminDisplayLost, "the button lines closed")
+	m.do(revokeAll{})
+	m.do(notify{Notice{Kind: ButtonsLost}})
+	m.to(StateLost, 0, "the button lines closed")
+}
+
+// drop ends the front card, all queued ones, the administrative prompt and pairing mode.
+func (m *machine) drop(o Outcome, a AdminOutcome, cause string) {
+	for _, c := range m.queue.drain() {
+		m.refuse(c, o)
+	}
+	if m.front != nil {
+		m.end(Decision{Outcome: o})
+	}
+	if m.prompt != nil {
+		m.endPrompt(a, cause)
+	}
+	m.endPairing(cause)
+	m.gesture = 0
+}
+
+// slept is called when the box was suspended: the glass may have lost its picture, and edges may be missing.
+func (m *machine) slept() {
+	m.cancelHold("the box slept")
+	m.challenge.passed = false
+	for b := range m.lines {
+		m.lines[b].void = true
+	}
+	m.renew()
+}
+
+func (m *machine) tickGlass() {
+	g := &m.glass
+	if g.flight && !g.hung && m.now.mono >= g.began+m.rules.DrawTimeout {
+		g.hung = true
+		m.lose("the display did not answer")
+	}
+}
+
+func (m *machine) wakeGlass(boot, mono func(time.Duration)) {
+	g := &m.glass
+	if g.flight && !g.hung {
+		mono(g.began + m.rules.DrawTimeout)
+	}
+	if m.state == StateLost && !g.flight && !g.sure {
+		boot(m.retry)
+	}
+	if m.state == StateIdle {
+		boot(m.now.boot.Truncate(time.Minute) + time.Minute)
+	}
+}

@@ -1,0 +1,207 @@
+package confirm
+
+import (
+	"time"
+
+	"assent.home.arpa/device"
+)
+
+// line is what is known of one button.
+type line struct {
+	seq   uint32
+	down  bool
+	void  bool          // the press under way counts for no hold: the box slept, or it was used already
+	sound bool          // the press under way fitted the edges before it
+	at    time.Duration // mono: the last edge
+	since time.Duration // mono: the press under way
+	up    bool          // seen up since the picture on the glass was acknowledged
+	upAt  time.Duration // mono: when
+}
+
+// note takes an edge and reports whether it fits what came before: the next in count, not older than the last, not from the
+// future, and a change.
+func (l *line) note(ev device.Event, now time.Duration) bool {
+	sound := ev.Seq == l.seq+1 && ev.Mono >= l.at && ev.Mono <= now && (ev.Edge == device.Release || !l.down)
+	l.seq, l.at, l.down = ev.Seq, ev.Mono, ev.Edge == device.Press
+	if l.down {
+		l.since, l.void, l.sound, l.up = ev.Mono, false, sound, l.up && sound
+	}
+	return sound
+}
+
+func (m *machine) line(b device.Button) *line { return &m.lines[b] }
+
+// held watches the button after the mint: a hold that turns out to have been broken, or that never ends, takes back its receipt.
+type held struct {
+	active          bool
+	inv             [16]byte
+	from, completed time.Duration // mono
+}
+
+// edge takes one edge of a button.
+func (m *machine) edge(ev device.Event) {
+	if ev.Button != device.Approve && (ev.Button != device.Deny || !m.kit.deny) ||
+		ev.Edge != device.Press && ev.Edge != device.Release {
+		return
+	}
+	l := m.line(ev.Button)
+	sound := l.note(ev, m.now.mono)
+	if m.front != nil && len(m.front.presses) < maxPresses {
+		m.front.presses = append(m.front.presses, ev)
+	}
+	m.watchHeld(ev, sound)
+	if !sound {
+		m.disarm("edges were lost")
+		if ev.Button != device.Deny { // a denial is never too much
+			return
+		}
+	}
+	// What is older than the acknowledgement was meant for another screen.
+	if !m.visible() || ev.Mono < m.glass.shown {
+		return
+	}
+	if ev.Edge == device.Release && sound {
+		l.up, l.upAt = true, ev.Mono
+	}
+	switch m.state {
+	case StateIdle:
+		m.idleEdge(ev)
+	case StateWaiting:
+		m.waitingEdge(ev)
+	case StateReading, StateArmed:
+		m.readingEdge(ev)
+	case StateHolding:
+		m.holdingEdge(ev)
+	case StateChallenge:
+		m.challengeEdge(ev)
+	case StatePairing:
+		if ev.Button == device.Deny && ev.Edge == device.Press {
+			m.endPairing("closed at the box")
+		}
+	case StateAdmin:
+		m.adminEdge(ev)
+	}
+}
+
+// level takes the answer to a probe. It corrects what lost edges left wrong, and it is the last word on a hold.
+func (m *machine) level(ev level) {
+	if ev.err == nil {
+		m.seen(device.Approve, ev.approve)
+		m.seen(device.Deny, ev.deny)
+	}
+	m.finishHold(ev)
+	if m.heldTooLong() {
+		if ev.err != nil || ev.approve {
+			m.takeBack("held on")
+		}
+		m.held.active = false
+	}
+	if m.panicRipe() {
+		if ev.err != nil {
+			m.line(device.Deny).void = true
+			return
+		}
+		m.panic()
+	}
+}
+
+// seen takes one line's level. Up is believed even where an edge says down: that release was lost, or is about to come. Down
+// without an edge is not: nobody can say since when.
+func (m *machine) seen(b device.Button, down bool) {
+	l := m.line(b)
+	if down {
+		return
+	}
+	l.down = false
+	if m.visible() && !l.up {
+		l.up, l.upAt = true, m.now.mono
+	}
+}
+
+// disarm makes a new release, and after it a new press, necessary.
+func (m *machine) disarm(cause string) {
+	m.cancelHold(cause)
+	for b := range m.lines {
+		m.lines[b].up = false
+	}
+	if m.state == StateChallenge {
+		m.startChallenge(m.challenge.failed)
+	}
+}
+
+// seeUp forgets that the lines were seen up, and asks for their levels.
+func (m *machine) seeUp() {
+	for b := range m.lines {
+		m.lines[b].up = false
+	}
+	m.do(probe{})
+}
+
+// watchHeld looks at the edges after a mint.
+func (m *machine) watchHeld(ev device.Event, sound bool) {
+	if !m.held.active || ev.Button != device.Approve {
+		return
+	}
+	if !sound || ev.Mono < m.held.completed {
+		m.takeBack("the hold was broken")
+	}
+	m.held.active = false
+}
+
+// takeBack revokes the receipt of the hold that is watched.
+func (m *machine) takeBack(cause string) {
+	m.do(revoke{m.held.inv})
+	m.do(notify{Notice{Kind: HoldRevoked, Inv: m.held.inv}})
+	m.journal(m.state, cause)
+	m.held.active = false
+}
+
+func (m *machine) heldTooLong() bool {
+	return m.held.active && m.now.mono >= m.held.from+m.rules.Revoke
+}
+
+// panicFrom is the moment from which deny has been down alone, or zero.
+func (m *machine) panicFrom() time.Duration {
+	deny, other := m.line(device.Deny), m.line(device.Approve)
+	if !deny.down || deny.void || other.down {
+		return 0
+	}
+	return max(deny.since, other.at)
+}
+
+func (m *machine) panicRipe() bool {
+	from := m.panicFrom()
+	return from != 0 && m.now.mono >= from+m.rules.Panic
+}
+
+func (m *machine) tickLines() {
+	if m.heldTooLong() || m.panicRipe() || m.wantsUp() {
+		m.do(probe{})
+	}
+}
+
+// wantsUp reports whether only a line not yet seen up keeps the screen from arming.
+func (m *machine) wantsUp() bool {
+	switch m.state {
+	case StateReading, StateAdmin:
+		return m.visible() && !m.allUp()
+	}
+	return false
+}
+
+// allUp reports whether each line that a hold needs was seen up under the present picture.
+func (m *machine) allUp() bool {
+	if !m.line(device.Approve).up {
+		return false
+	}
+	return m.state != StateAdmin || !m.kit.deny || m.line(device.Deny).up
+}
+
+func (m *machine) wakeLines(mono func(time.Duration)) {
+	if m.held.active {
+		mono(m.held.from + m.rules.Revoke)
+	}
+	if from := m.panicFrom(); from != 0 {
+		mono(from + m.rules.Panic)
+	}
+}

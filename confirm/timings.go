@@ -1,0 +1,94 @@
+package confirm
+
+import (
+	"errors"
+	"time"
+)
+
+// Timings are the panel's rules in numbers. Deadlines count on the boot-time clock, holds and page times on the monotonic
+// one. DefaultTimings is what ships; the zero value is replaced by it.
+type Timings struct {
+	Waiting time.Duration // a front card that nobody opens ends as expired_unseen
+
+	Reading      time.Duration // from the tap that opens a card, for up to two pages
+	PerPage      time.Duration // more reading time for each page beyond two
+	MaxReading   time.Duration
+	PageMin      time.Duration // a page stays at least this long …
+	PerCodePoint time.Duration // … and this much longer for each of its code points
+
+	Tap    time.Duration // a press on the armed last page that ends sooner turns back to the first page
+	Hold   time.Duration // unbroken press that approves
+	Revoke time.Duration // a press still down this long after it began takes its receipt back
+	Dwell  time.Duration // if not zero, the alternative to the hold: tap, this countdown, tap
+	Spend  time.Duration // life of a receipt
+
+	Next   time.Duration // NEXT REQUEST
+	Result time.Duration // how long an outcome stays on the glass
+	Panic  time.Duration // deny alone
+
+	AdminHold   time.Duration // both buttons: the gesture on the idle screen, and every administrative prompt
+	AdminPrompt time.Duration // an administrative prompt nobody answers
+	Gesture     time.Duration // how long a gesture allows administrative prompts
+	Pairing     time.Duration // how long pairing mode stays open
+
+	Quiet       time.Duration // ends a series of taps: a challenge's, or the one-button gesture's
+	DrawTimeout time.Duration // a draw that takes longer is a lost display
+	Retry       time.Duration // between attempts to get a lost display back
+}
+
+// DefaultTimings returns the numbers that the package documentation states.
+func DefaultTimings() Timings {
+	return Timings{
+		Waiting: 180 * time.Second,
+
+		Reading:      60 * time.Second,
+		PerPage:      6 * time.Second,
+		MaxReading:   300 * time.Second,
+		PageMin:      700 * time.Millisecond,
+		PerCodePoint: 15 * time.Millisecond,
+
+		Tap:    400 * time.Millisecond,
+		Hold:   1500 * time.Millisecond,
+		Revoke: 6 * time.Second,
+		Spend:  60 * time.Second,
+
+		Next:   time.Second,
+		Result: 2 * time.Second,
+		Panic:  5 * time.Second,
+
+		AdminHold:   3 * time.Second,
+		AdminPrompt: 60 * time.Second,
+		Gesture:     60 * time.Second,
+		Pairing:     120 * time.Second,
+
+		Quiet:       time.Second,
+		DrawTimeout: 2 * time.Second,
+		Retry:       2 * time.Second,
+	}
+}
+
+// DwellCountdown is the value of Timings.Dwell where a household chose the countdown for people who cannot hold a button.
+const DwellCountdown = 6 * time.Second
+
+func (t Timings) validate() error {
+	for _, d := range []time.Duration{
+		t.Waiting, t.Reading, t.PerPage, t.MaxReading, t.PageMin, t.PerCodePoint, t.Tap, t.Hold, t.Revoke, t.Spend, t.Next, t.Result,
+		t.Panic, t.AdminHold, t.AdminPrompt, t.Gesture, t.Pairing, t.Quiet, t.DrawTimeout, t.Retry,
+	} {
+		if d <= 0 {
+			return errors.New("confirm: every timing but the dwell must be positive")
+		}
+	}
+	if t.Dwell < 0 || t.Tap >= t.Hold || t.Hold >= t.Revoke {
+		return errors.New("confirm: a tap must be shorter than a hold, and a hold than the time after which it is revoked")
+	}
+	return nil
+}
+
+// reading returns how long a card of n pages may be read.
+func (t Timings) reading(n int) time.Duration {
+	return min(t.Reading+time.Duration(max(0, n-2))*t.PerPage, t.MaxReading)
+}
+
+// onGlass returns how long a page of n code points must be shown before it counts as read.
+func (t Timings) onGlass(n int) time.Duration { return t.PageMin + time.Duration(n)*t.PerCodePoint }
