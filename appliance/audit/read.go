@@ -1,0 +1,197 @@
+package audit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Names of files in a log's directory.
+const (
+	spareTemp        = "spare.tmp" // a spare that is not finished
+	segmentSuffix    = ".cborseq"
+	spareSuffix      = ".spare"
+	quarantinePrefix = "torn-"
+)
+
+func segmentName(index uint32) string { return fmt.Sprintf("seg-%08d%s", index, segmentSuffix) }
+func spareName(index uint32) string   { return fmt.Sprintf("seg-%08d%s", index, spareSuffix) }
+
+// indexes picks the files named by index and suffix out of a directory's names, in order.
+func indexes(names []string, suffix string) []uint32 {
+	var found []uint32
+	for _, n := range names {
+		digits, ok := strings.CutSuffix(n, suffix)
+		if !ok {
+			continue
+		}
+		digits, ok = strings.CutPrefix(digits, "seg-")
+		i, err := strconv.ParseUint(digits, 10, 32)
+		if !ok || err != nil || fmt.Sprintf("%08d", i) != digits {
+			continue
+		}
+		found = append(found, uint32(i))
+	}
+	slices.Sort(found)
+	return found
+}
+
+// place is where in the log something was found.
+type place struct {
+	segment uint32
+	offset  int64
+	seq     Seq
+}
+
+// damage is the first thing in a log that cannot be what was written.
+type damage struct {
+	place
+	err error
+}
+
+func (d *damage) Error() string {
+	return fmt.Sprintf("audit: segment %d offset %d: record %d: %v", d.segment, d.offset, d.seq, d.err)
+}
+
+func (d *damage) Unwrap() error { return d.err }
+
+// found is one record with its place and its frame.
+type found struct {
+	Record
+	place
+	frame rawFrame
+}
+
+// walk takes the chain through one segment. It returns nil where the last batch is followed by zeros to the end, and the
+// damage where it cannot go on. end is the offset after the last whole batch with its padding.
+func (c *chain) walk(w *window, index uint32, visit func(found) error) (end int64, err error) {
+	damaged := func(err error) (int64, error) {
+		return end, &damage{place: place{segment: index, offset: w.offset, seq: c.next}, err: err}
+	}
+	for {
+		b, err := w.peek()
+		if err != nil {
+			return end, err
+		}
+		if c.next == c.first && w.offset > 0 { // between batches
+			pad := int((Block - w.offset%Block) % Block)
+			if i := firstNonZero(b[:min(pad, len(b))]); i >= 0 {
+				w.skip(i)
+				return damaged(errors.New("padding is not zero"))
+			}
+			if len(b) < pad {
+				return damaged(errors.New("the file ends within padding"))
+			}
+			w.skip(pad)
+			b = b[pad:]
+			end = w.offset
+			if len(b) == 0 {
+				return end, nil
+			}
+		}
+		if c.next == c.first && len(b) > 0 && b[0] == 0 {
+			if err := w.zeros(); err != nil {
+				return damaged(err)
+			}
+			return end, nil
+		}
+		f, err := parseFrame(b)
+		if err != nil {
+			return damaged(err)
+		}
+		r, err := c.codec.record(f)
+		if err != nil {
+			return damaged(err)
+		}
+		if f.redacted {
+			r.Seq = c.next
+		}
+		if err := opens(r, index, w.offset); err != nil {
+			return damaged(err)
+		}
+		if err := c.step(r, f.digest, f.link, f.class); err != nil {
+			return damaged(err)
+		}
+		if visit != nil {
+			if err := visit(found{Record: r, place: place{segment: index, offset: w.offset, seq: r.Seq}, frame: f}); err != nil {
+				return end, err
+			}
+		}
+		w.skip(f.size)
+	}
+}
+
+// opens checks that a segment begins with its own segment record, and the log with its genesis.
+func opens(r Record, index uint32, offset int64) error {
+	s, ok := r.Payload.(*Segment)
+	switch {
+	case ok && (offset != 0 || s.Index != index):
+		return fmt.Errorf("the record of segment %d", s.Index)
+	case !ok && offset == 0 && index > 0:
+		return errors.New("the segment does not begin with its record")
+	}
+	return nil
+}
+
+// zeros reads to the end of the file and fails at the first byte that is not zero.
+func (w *window) zeros() error {
+	for {
+		b, err := w.peek()
+		if err != nil {
+			return err
+		}
+		if len(b) == 0 {
+			return nil
+		}
+		if i := firstNonZero(b); i >= 0 {
+			w.skip(i)
+			return errors.New("bytes after the last seal")
+		}
+		w.skip(len(b))
+	}
+}
+
+func firstNonZero(b []byte) int {
+	return slices.IndexFunc(b, func(c byte) bool { return c != 0 })
+}
+
+var errNoSeal = errors.New("no seal")
+
+// sealsIn finds the seals in bytes that cannot be read as a log any more, at any offset, and yields their claims. With
+// keys, only those that one of the keys signed: a blob may hold anything, such as a forged seal.
+func (c codec) sealsIn(b []byte, keys []Digest) []SealClaims {
+	var all []SealClaims
+	for at := 0; ; at++ {
+		i := bytes.Index(b[at:], []byte{0x83, classRecord})
+		if i < 0 {
+			return all
+		}
+		at += i
+		if claims, err := c.sealAt(b[at:], keys); err == nil {
+			all = append(all, claims)
+		}
+	}
+}
+
+func (c codec) sealAt(b []byte, keys []Digest) (SealClaims, error) {
+	f, err := parseFrame(b[:min(len(b), MaxBody)])
+	if err != nil || len(f.body) < 3 || f.body[1] != 0 || f.body[2] != byte(KindSeal) {
+		return SealClaims{}, errNoSeal
+	}
+	r, err := c.record(f)
+	if err != nil {
+		return SealClaims{}, err
+	}
+	if keys == nil {
+		return c.peekSeal(r.Payload.(*Seal))
+	}
+	for _, k := range keys {
+		if claims, err := c.openSeal(k, r); err == nil {
+			return claims, nil
+		}
+	}
+	return SealClaims{}, errNoSeal
+}

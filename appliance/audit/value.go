@@ -1,0 +1,117 @@
+package audit
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Version of the format.
+const Version = 1
+
+// The limits of the format. A record that breaks one is neither written nor accepted.
+const (
+	SegmentSize  = 1 << 20  // bytes of a segment file
+	Block        = 4 << 10  // bytes that a batch is padded to: what flash programs anyway
+	MaxBody      = 4 << 10  // bytes of a record, blobs apart
+	MaxBlob      = 64 << 10 // bytes of a blob's content
+	MaxText      = 1024     // bytes of a text
+	MaxBytes     = 1024     // bytes of a byte string that has no limit of its own
+	MaxName      = 256      // bytes of a name or call id as a model wrote it
+	MaxClaimText = 512      // bytes of a claim's diagnosis
+	MaxTaint     = 8        // sources
+	MaxPresses   = 32       // edges
+	MaxPageBlobs = 8
+	maxList      = 256 // elements of any list
+)
+
+// Digest is a SHA-256, or an Ed25519 public key. The zero value is none.
+type Digest [32]byte
+
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// ID names an invocation, an ask, a conversation, a boot or an effect: 16 random bytes. The zero value is none.
+type ID [16]byte
+
+func (i ID) String() string { return hex.EncodeToString(i[:]) }
+
+// Bytes is a byte string: what a model or a peer sent, or a signed object. Nothing may print it unescaped.
+type Bytes []byte
+
+func (b Bytes) String() string { return hex.EncodeToString(b) }
+
+// name picks an enum's name, or says its number.
+func name(n uint8, names ...string) string {
+	if int(n) < len(names) {
+		return names[n]
+	}
+	return fmt.Sprintf("number %d", n)
+}
+
+// checkPayload applies the limits that hold for every field of that type, then the payload's own.
+func checkPayload(p Payload) error {
+	v := reflect.Indirect(reflect.ValueOf(p))
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if !f.IsExported() {
+			continue
+		}
+		if p.Kind() == KindBlob && f.Name == "Bytes" {
+			continue // has its own limit
+		}
+		if err := checkValue(v.Field(i)); err != nil {
+			return fmt.Errorf("%s: field %s: %w", p.Kind(), f.Name, err)
+		}
+	}
+	if err := p.check(); err != nil {
+		return fmt.Errorf("%s: %w", p.Kind(), err)
+	}
+	return nil
+}
+
+func checkValue(v reflect.Value) error {
+	switch v.Kind() {
+	case reflect.String:
+		return checkText(v.String())
+	case reflect.Int64:
+		if d, ok := v.Interface().(time.Duration); ok && d < 0 {
+			return errors.New("a time before the clock began")
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			if v.Len() > MaxBytes {
+				return fmt.Errorf("%d bytes, at most %d are allowed", v.Len(), MaxBytes)
+			}
+			return nil
+		}
+		if v.Len() > maxList {
+			return fmt.Errorf("%d elements, at most %d are allowed", v.Len(), maxList)
+		}
+		for i := range v.Len() {
+			if err := checkValue(v.Index(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkText refuses what a screen or a terminal might act on, or show as something else.
+func checkText(s string) error {
+	if len(s) > MaxText {
+		return fmt.Errorf("%d bytes of text, at most %d are allowed", len(s), MaxText)
+	}
+	if !utf8.ValidString(s) {
+		return errors.New("text is not valid utf-8")
+	}
+	for _, r := range s {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Bidi_Control) {
+			return fmt.Errorf("text holds the control or formatting character %U", r)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,278 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+)
+
+// Status is the verdict on a log. The zero value is not a verdict.
+type Status uint8
+
+// The verdicts.
+const (
+	Intact     Status = 1 // everything that was sealed is there, as it was written
+	Altered    Status = 2 // something is not as it was written
+	Incomplete Status = 3 // torn, cut short, rolled back, or withheld: nothing proves that it was altered
+)
+
+func (s Status) String() string {
+	return name(uint8(s), "no verdict", "intact", "altered", "incomplete")
+}
+
+// ExitCode is the verdict as a command's exit status: 0 intact, 1 altered, 2 incomplete.
+func (s Status) ExitCode() int {
+	switch s {
+	case Intact:
+		return 0
+	case Altered:
+		return 1
+	}
+	return 2
+}
+
+// VerifyOptions says what to hold a log against.
+type VerifyOptions struct {
+	AllSeals bool   // check every seal's signature, not only the last of each epoch, which vouches for all before it
+	Root     Digest // the device root key that a phone or a paper remembers; zero for none
+	Head     string // a head code that somebody wrote down; the log must hold that head; empty for none
+	Withheld bool   // a copy from which blobs were left out counts as intact
+	// Visit sees each record in order, before anybody knows whether a seal vouches for it. An error ends the walk.
+	Visit func(Entered) error
+}
+
+// Entered is a record with its place in the log.
+type Entered struct {
+	Record
+	Segment  uint32
+	Offset   int64
+	Link     Digest
+	Redacted bool // the body was replaced by its hash
+}
+
+// Problem is the first thing that is wrong.
+type Problem struct {
+	Segment uint32
+	Offset  int64 // in the segment's file
+	Seq     Seq   // of the record that was due
+	Reason  string
+}
+
+func (p Problem) String() string {
+	return fmt.Sprintf("segment %d offset %d: record %d: %s", p.Segment, p.Offset, p.Seq, p.Reason)
+}
+
+// Report is what verifying found.
+type Report struct {
+	Status   Status
+	Problem  *Problem // nil where Status is Intact
+	Root     Digest   // the root key that began the log; compare it with the one that you know
+	Segments int
+	Records  uint64
+	Seals    uint64
+	Epochs   uint32 // the last
+	Boots    int
+	Kinds    [Kinds + 1]uint64
+	Redacted int          // blobs whose body was removed, as a later record says
+	Withheld int          // blobs whose body is missing, and no record says why
+	Unproven uint64       // records after the last seal
+	Open     []OpenIntent // effects that nobody recorded
+	Head     Head         // the last seal
+}
+
+// verifier carries a report through the segments.
+type verifier struct {
+	ctx    context.Context
+	fsys   fs.FS
+	o      VerifyOptions
+	chain  chain
+	report Report
+	// missing holds the seq and body digest of redacted blobs that no redact record has explained yet.
+	missing  map[Seq]Digest
+	sawHead  bool
+	segments []uint32
+}
+
+// maxMissing bounds how many withheld blobs are remembered; a log with more is simply reported as incomplete.
+const maxMissing = 1 << 16
+
+// Verify reads the log in fsys (the directory with the segments, or one with a log directory in it) and judges it. It
+// needs no key but what is in the log, and the same memory for any length. Its error means that there is nothing to
+// judge, or that reading failed.
+func Verify(ctx context.Context, fsys fs.FS, o VerifyOptions) (Report, error) {
+	v := &verifier{ctx: ctx, fsys: fsys, o: o, chain: newChain(newCodec()), missing: map[Seq]Digest{}, sawHead: o.Head == ""}
+	v.chain.every = o.AllSeals
+	if err := v.find(); err != nil {
+		return Report{}, err
+	}
+	if err := v.walk(); err != nil {
+		return Report{}, err
+	}
+	r := &v.report
+	r.Root, r.Epochs, r.Head, r.Seals = v.chain.root, v.chain.epoch.N, v.chain.sealed, v.chain.seals
+	r.Unproven = uint64(v.chain.next - v.chain.first)
+	r.Open = v.chain.calls.openIntents()
+	if r.Problem == nil {
+		v.finish()
+	}
+	if r.Problem == nil {
+		r.Status = Intact
+	}
+	return *r, nil
+}
+
+func (v *verifier) find() error {
+	for _, dir := range []string{".", "log"} {
+		sub, err := fs.Sub(v.fsys, dir)
+		if err != nil {
+			return fmt.Errorf("audit: %w", err)
+		}
+		entries, err := fs.ReadDir(sub, ".")
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("audit: %w", err)
+		}
+		var names []string
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		if v.segments = indexes(names, segmentSuffix); len(v.segments) > 0 {
+			v.fsys = sub
+			return nil
+		}
+	}
+	return fmt.Errorf("audit: no segments here: %w", fs.ErrNotExist)
+}
+
+func (v *verifier) walk() error {
+	due := uint32(0)
+	for _, index := range v.segments {
+		if index != due {
+			v.problem(Incomplete, place{segment: due, seq: v.chain.next}, "the segment is missing")
+			return nil
+		}
+		due++
+		err := v.segment(index)
+		var d *damage
+		switch {
+		case errors.As(err, &d):
+			return v.judge(d)
+		case err != nil:
+			return err
+		}
+		v.report.Segments++
+	}
+	return nil
+}
+
+func (v *verifier) segment(index uint32) error {
+	f, err := v.fsys.Open(segmentName(index))
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	at := place{segment: index, offset: info.Size(), seq: v.chain.next}
+	if _, err := v.chain.walk(newWindow(io.LimitReader(f, SegmentSize+1)), index, v.visit); err != nil {
+		return err
+	}
+	if info.Size() != SegmentSize {
+		at.seq = v.chain.next
+		return &damage{place: at, err: fmt.Errorf("the file is %d bytes, where segments have %d", info.Size(), SegmentSize)}
+	}
+	if v.chain.first != v.chain.next || v.chain.seals == 0 {
+		return &damage{place: at, err: errors.New("nothing was sealed")}
+	}
+	return nil
+}
+
+func (v *verifier) visit(f found) error {
+	if err := v.ctx.Err(); err != nil {
+		return err
+	}
+	r := &v.report
+	r.Records++
+	r.Kinds[f.Kind]++
+	if f.frame.redacted && len(v.missing) < maxMissing {
+		v.missing[f.seq] = f.frame.digest
+	}
+	switch p := f.Payload.(type) {
+	case *Boot:
+		r.Boots++
+	case *Redact:
+		if d, ok := v.missing[p.Seq]; ok && d == p.Body {
+			delete(v.missing, p.Seq)
+			r.Redacted++
+		}
+	case *Seal:
+		v.sawHead = v.sawHead || v.chain.sealed.Code() == v.o.Head
+	}
+	if v.o.Visit == nil {
+		return nil
+	}
+	return v.o.Visit(Entered{Record: f.Record, Segment: f.segment, Offset: f.offset, Link: f.frame.link, Redacted: f.frame.redacted})
+}
+
+// judge tells damage that a power cut leaves from damage that it cannot: batches are written one after the other, so
+// anything sealed at or after the damage proves that the damaged bytes were whole once.
+func (v *verifier) judge(d *damage) error {
+	status := Incomplete
+	if d.segment != v.segments[len(v.segments)-1] {
+		status = Altered
+	} else {
+		f, err := v.fsys.Open(segmentName(d.segment))
+		if err != nil {
+			return fmt.Errorf("audit: %w", err)
+		}
+		defer f.Close()
+		b, err := io.ReadAll(io.LimitReader(f, SegmentSize+1))
+		if err != nil {
+			return fmt.Errorf("audit: reading: %w", err)
+		}
+		// No key is asked for here: if the genesis is damaged there is none.
+		for _, claims := range v.chain.codec.sealsIn(b[min(v.batchStart(d), int64(len(b))):], nil) {
+			if claims.First >= v.chain.first {
+				status = Altered
+			}
+		}
+	}
+	v.problem(status, d.place, d.err.Error())
+	return nil
+}
+
+// batchStart is the last block that begins at or before the damage; the seal of the damaged batch cannot be before it,
+// since only whole batches were passed.
+func (v *verifier) batchStart(d *damage) int64 { return d.offset - d.offset%Block }
+
+// finish asks what can only be asked at the end.
+func (v *verifier) finish() {
+	end := place{segment: v.segments[len(v.segments)-1], seq: v.chain.next}
+	if err := v.chain.checkLastSeal(); err != nil {
+		v.problem(Altered, end, "the last seal: "+err.Error())
+		return
+	}
+	if v.o.Root != (Digest{}) && v.o.Root != v.chain.root {
+		v.problem(Altered, place{}, "the log was begun by another root key than the one given")
+		return
+	}
+	if !v.sawHead {
+		v.problem(Incomplete, end, fmt.Sprintf("the head %s is not in this log: it was rolled back, or is another's", v.o.Head))
+		return
+	}
+	v.report.Withheld = len(v.missing)
+	if len(v.missing) > 0 && !v.o.Withheld {
+		v.problem(Incomplete, end, fmt.Sprintf("%d blobs were left out of this copy", len(v.missing)))
+	}
+}
+
+func (v *verifier) problem(s Status, at place, reason string) {
+	v.report.Status = s
+	v.report.Problem = &Problem{Segment: at.segment, Offset: at.offset, Seq: at.seq, Reason: reason}
+}
