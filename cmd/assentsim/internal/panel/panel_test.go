@@ -1,0 +1,189 @@
+package panel_test
+
+import (
+	"bufio"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"assent.home.arpa/appliance/clock/clocktest"
+	"assent.home.arpa/cmd/assentsim/internal/panel"
+	"assent.home.arpa/device"
+)
+
+func connect(t *testing.T) (*panel.Glass, *panel.Device, *clocktest.Clock) {
+	t.Helper()
+	c := clocktest.New()
+	g := panel.NewGlass(c)
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "p"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go g.Serve(l)
+	d, err := panel.Dial(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close(); l.Close() })
+	return g, d, c
+}
+
+func TestWhatIsDrawnIsWhatTheGlassShows(t *testing.T) {
+	g, d, _ := connect(t)
+	var f device.Frame
+	f.Set(5, 60, true)
+	if err := errors.Join(d.Draw(&f), d.Dim(true), d.Show(device.Alarm)); err != nil {
+		t.Fatal(err)
+	}
+	if v := g.View(); v.Frame != f || !v.Dim || v.Signal != device.Alarm || v.Lost {
+		t.Fatalf("the glass shows %+v", v)
+	}
+	text := panel.Text(g.View())
+	if lines := strings.Split(text, "\n"); lines[30] != strings.Repeat(" ", 5)+"▀"+strings.Repeat(" ", 122) || !strings.Contains(text, "ALARM") {
+		t.Fatalf("the terminal shows %q", lines[30])
+	}
+}
+
+func TestEdgesCarryTheTimeOfTheFinger(t *testing.T) {
+	g, d, c := connect(t)
+	if err := d.Draw(new(device.Frame)); err != nil { // the panel is attached
+		t.Fatal(err)
+	}
+	pressed := c.Mono()
+	g.Move(device.Approve, device.Press)
+	g.Move(device.Approve, device.Press) // already down: no edge
+	c.Advance(time.Second)
+	if down, err := d.Down(device.Approve); err != nil || !down {
+		t.Fatalf("down: %v, %v", down, err)
+	}
+	g.Move(device.Approve, device.Release)
+	want := []device.Event{
+		{Button: device.Approve, Edge: device.Press, Seq: 1, Mono: pressed},
+		{Button: device.Approve, Edge: device.Release, Seq: 2, Mono: pressed + time.Second},
+	}
+	for _, w := range want {
+		if got := <-d.Events(); got != w {
+			t.Fatalf("got %+v, want %+v", got, w)
+		}
+	}
+	if _, err := d.Down(3); !errors.Is(err, device.ErrNoButton) {
+		t.Fatalf("a third button: %v", err)
+	}
+}
+
+func TestLostPanelIsABusError(t *testing.T) {
+	g, d, _ := connect(t)
+	if err := d.Draw(new(device.Frame)); err != nil {
+		t.Fatal(err)
+	}
+	changes, stop := g.Watch()
+	defer stop()
+	d.Close()
+	if err := d.Draw(new(device.Frame)); !errors.Is(err, device.ErrBus) {
+		t.Fatalf("draw: %v", err)
+	}
+	if _, ok := <-d.Events(); ok || d.Err() == nil {
+		t.Fatal("the button lines look alive")
+	}
+	for !g.View().Lost {
+		<-changes
+	}
+}
+
+func TestOnlyTheOpenerOfTheKeyedPageHasFingers(t *testing.T) {
+	g, d, _ := connect(t)
+	if err := d.Draw(new(device.Frame)); err != nil {
+		t.Fatal(err)
+	}
+	p := panel.NewPage(g)
+	srv := httptest.NewServer(p.Handler())
+	defer srv.Close()
+	_, key, _ := strings.Cut(p.Address(srv.Listener.Addr()), "#")
+	post := func(key, host, body string) int {
+		req, err := http.NewRequest("POST", srv.URL+"/edge?key="+key, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if host != "" {
+			req.Host = host
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	const press = `{"button":1,"edge":1}`
+	for _, tc := range []struct {
+		name, key, host, body string
+		want                  int
+	}{
+		{"no key", "", "", press, 403},
+		{"wrong key", "AAAA", "", press, 403},
+		{"another name (DNS rebinding)", key, "evil.example:80", press, 403},
+		{"no edge", key, "", `{"button":1,"edge":3}`, 400},
+		{"no json", key, "", "press", 400},
+	} {
+		if got := post(tc.key, tc.host, tc.body); got != tc.want {
+			t.Errorf("%s: %d, want %d", tc.name, got, tc.want)
+		}
+	}
+	if down, err := d.Down(device.Approve); err != nil || down {
+		t.Fatalf("a refused request pressed the button (%v)", err)
+	}
+	if got := post(key, "", press); got != http.StatusNoContent {
+		t.Fatalf("the right request: %d", got)
+	}
+	if down, err := d.Down(device.Approve); err != nil || !down {
+		t.Fatalf("nothing was pressed (%v)", err)
+	}
+}
+
+func TestClosedPageLetsGoOfTheButtons(t *testing.T) {
+	g, d, _ := connect(t)
+	if err := d.Draw(new(device.Frame)); err != nil {
+		t.Fatal(err)
+	}
+	p := panel.NewPage(g)
+	srv := httptest.NewServer(p.Handler())
+	defer srv.Close()
+	_, key, _ := strings.Cut(p.Address(srv.Listener.Addr()), "#")
+	resp, err := http.Get(srv.URL + "/view?key=" + key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(resp.Body).ReadString('\n'); err != nil || !strings.HasPrefix(line, "data: {") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	g.Move(device.Approve, device.Press)
+	<-d.Events()
+	resp.Body.Close()
+	if ev := <-d.Events(); ev.Edge != device.Release {
+		t.Fatalf("got %+v", ev)
+	}
+}
+
+func TestTerminalKeysAreFingers(t *testing.T) {
+	g, d, _ := connect(t)
+	if err := d.Draw(new(device.Frame)); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := panel.Terminal(t.Context(), g, strings.NewReader("aq"), &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []device.Edge{device.Press, device.Release} {
+		if ev := <-d.Events(); ev.Button != device.Approve || ev.Edge != want {
+			t.Fatalf("got %+v", ev)
+		}
+	}
+	if !strings.Contains(out.String(), panel.Help) {
+		t.Fatal("the terminal does not say which keys there are")
+	}
+}
