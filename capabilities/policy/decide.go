@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"assent.home.arpa/appliance/ipc"
 	"assent.home.arpa/capabilities"
 )
 
@@ -29,7 +28,7 @@ const (
 // Facts is all that a decision depends on besides the spec. The zero value allows nothing.
 type Facts struct {
 	Live         bool // the ask is open now
-	Role         ipc.Role
+	Role         Role
 	Proposals    int // in this turn, this one included
 	MaxProposals int
 	Calls        int // of this capability in this turn, this one included
@@ -70,7 +69,17 @@ func rules() []rule {
 	}
 }
 
-// Decide applies the rules to one call.
+// Admit applies the rules that need no capability: whether anybody asked, and how often already.
+func Admit(f Facts) Verdict {
+	for _, r := range rules() {
+		if (r.name == RuleLiveAsk || r.name == RuleTurnCap) && r.refuses(capabilities.Spec{}, f) {
+			return Verdict{Rule: r.name, Code: r.code}
+		}
+	}
+	return Verdict{Allow: true}
+}
+
+// Decide applies all rules to one call.
 func Decide(s capabilities.Spec, f Facts) Verdict {
 	for _, r := range rules() {
 		if !r.refuses(s, f) {
@@ -101,7 +110,7 @@ func Digest() [32]byte {
 			for class := range capabilities.ClassNet + 1 {
 				for privacy := range capabilities.PrivacyHousehold + 1 {
 					s := capabilities.Spec{Effect: effect, Network: network, Class: class, Privacy: privacy}
-					fmt.Fprintln(h, effect, network, uint8(class), privacy, NeedsPress(s), May(ipc.RoleGuest, s), May(ipc.RoleAdult, s), May(ipc.RoleOwner, s))
+					fmt.Fprintln(h, effect, network, uint8(class), privacy, NeedsPress(s), May(Guest, s), May(Adult, s), May(Owner, s))
 				}
 			}
 		}

@@ -6,7 +6,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"assent.home.arpa/appliance/ipc"
 	"assent.home.arpa/capabilities"
 	"assent.home.arpa/capabilities/policy"
 )
@@ -52,7 +51,7 @@ func web() capabilities.Spec {
 }
 
 func fine() policy.Facts {
-	return policy.Facts{Live: true, Role: ipc.RoleAdult, Proposals: 1, MaxProposals: 6, Calls: 1, TLS: true}
+	return policy.Facts{Live: true, Role: policy.Adult, Proposals: 1, MaxProposals: 6, Calls: 1, TLS: true}
 }
 
 func TestDecide(t *testing.T) {
@@ -72,9 +71,9 @@ func TestDecide(t *testing.T) {
 		{"no ask", local(), with(func(f *policy.Facts) { f.Live = false }), refuse(policy.RuleLiveAsk, capabilities.CodeNoAsk)},
 		{"no role", local(), with(func(f *policy.Facts) { f.Role = 0 }), refuse(policy.RuleRole, capabilities.CodeNotAllowed)},
 		{"a role that does not exist", local(), with(func(f *policy.Facts) { f.Role = 9 }), refuse(policy.RuleRole, capabilities.CodeNotAllowed)},
-		{"guest searches", web(), with(func(f *policy.Facts) { f.Role = ipc.RoleGuest }), refuse(policy.RuleRole, capabilities.CodeNotAllowed)},
-		{"guest asks of the household", personal, with(func(f *policy.Facts) { f.Role = ipc.RoleGuest }), refuse(policy.RuleRole, capabilities.CodeNotAllowed)},
-		{"guest asks of the box", local(), with(func(f *policy.Facts) { f.Role = ipc.RoleGuest }), policy.Verdict{Allow: true, Rule: policy.RuleAutomatic}},
+		{"guest searches", web(), with(func(f *policy.Facts) { f.Role = policy.Guest }), refuse(policy.RuleRole, capabilities.CodeNotAllowed)},
+		{"guest asks of the household", personal, with(func(f *policy.Facts) { f.Role = policy.Guest }), refuse(policy.RuleRole, capabilities.CodeNotAllowed)},
+		{"guest asks of the box", local(), with(func(f *policy.Facts) { f.Role = policy.Guest }), policy.Verdict{Allow: true, Rule: policy.RuleAutomatic}},
 		{"sixth proposal", local(), with(func(f *policy.Facts) { f.Proposals = 6 }), policy.Verdict{Allow: true, Rule: policy.RuleAutomatic}},
 		{"seventh proposal", local(), with(func(f *policy.Facts) { f.Proposals = 7 }), refuse(policy.RuleTurnCap, capabilities.CodeBudget)},
 		{"third local call of two", local(), with(func(f *policy.Facts) { f.Calls = 3 }), refuse(policy.RuleCallCap, capabilities.CodeBudget)},
@@ -103,7 +102,7 @@ func TestNoFactsWaiveThePress(t *testing.T) {
 			Bounds: capabilities.Bounds{PerTurn: rapid.IntRange(0, 9).Draw(t, "per turn")},
 		}
 		f := policy.Facts{
-			Live: rapid.Bool().Draw(t, "live"), Role: ipc.Role(rapid.IntRange(0, 4).Draw(t, "role")),
+			Live: rapid.Bool().Draw(t, "live"), Role: policy.Role(rapid.IntRange(0, 4).Draw(t, "role")),
 			Proposals: rapid.IntRange(0, 9).Draw(t, "n"), MaxProposals: rapid.IntRange(0, 9).Draw(t, "max"), Calls: rapid.IntRange(0, 9).Draw(t, "calls"),
 			Frozen: rapid.Bool().Draw(t, "frozen"), DeniedInTurn: rapid.Bool().Draw(t, "denied"),
 			CoolDown: time.Duration(rapid.Int64Range(0, 5).Draw(t, "cool")), TLS: rapid.Bool().Draw(t, "tls"), ClockUnset: rapid.Bool().Draw(t, "unset"),
