@@ -74,6 +74,10 @@ func families() []Dialect {
 	}
 }
 
+// ScriptedMark is the control token that only a scripted model has (inference/scripted). It sits in the model's own file,
+// so that a script shows as one under whatever name it is started.
+const ScriptedMark = "<|assent-scripted|>"
+
 // UnknownError names a dialect that does not exist.
 type UnknownError struct{ Name string }
 
