@@ -88,6 +88,9 @@ func (b *Buttons) Release(button device.Button) { b.move(button, false, b.clock.
 // PressAt closes the contact with an edge that carries another time: one that a program reads late.
 func (b *Buttons) PressAt(button device.Button, mono time.Duration) { b.move(button, true, mono) }
 
+// ReleaseAt opens the contact with an edge that carries another time.
+func (b *Buttons) ReleaseAt(button device.Button, mono time.Duration) { b.move(button, false, mono) }
+
 // HeldSinceBoot puts the contact down without an edge: it was down before the line was opened.
 func (b *Buttons) HeldSinceBoot(button device.Button) {
 	b.mu.Lock()
