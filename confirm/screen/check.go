@@ -38,7 +38,7 @@ func Check(text string) error {
 		if n++; n > MaxCodePoints {
 			return &UndisplayableError{i, r, TooLong}
 		}
-		reason := decide(r).reason
+		reason := decide(r)
 		if r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
 			reason = InvalidUTF8
 		}

@@ -53,12 +53,9 @@ func isText(f *device.Frame) bool {
 	return true
 }
 
-// read finds the cell at a place. No cell is the beginning of another, so the order of widths does not matter.
+// read finds the cell at a place. No cell is the beginning of another, so the first that matches is the only one.
 func read(f *device.Frame, x, y int) (shape, rune, bool) {
-	for cols := boxColumns(4); cols > 0; cols-- {
-		if x+cols*column > device.Width {
-			continue
-		}
+	for cols := 1; cols <= boxColumns(4) && x+cols*column <= device.Width; cols++ {
 		s := grab(f, x, y, cols)
 		if r, ok := tables().owners[s]; ok && r != reserved {
 			return s, r, true
@@ -67,14 +64,15 @@ func read(f *device.Frame, x, y int) (shape, rune, bool) {
 	return shape{}, 0, false
 }
 
-// grab copies a cell from a frame.
+// grab copies a cell from a frame. x and y lie on the grid of columns and RAM pages.
 func grab(f *device.Frame, x, y, cols int) shape {
 	s := shape{cols: cols}
-	for dy := range line {
-		for dx := range cols * column {
-			if f.At(x+dx, y+dy) {
-				s.set(dx, dy)
-			}
+	for dx := range cols * column {
+		top := f[y/8*device.Width+x+dx]
+		bottom := f[(y/8+1)*device.Width+x+dx]
+		for dy := range 8 {
+			s.rows[dy] |= uint64(top>>dy&1) << (63 - dx)
+			s.rows[dy+8] |= uint64(bottom>>dy&1) << (63 - dx)
 		}
 	}
 	return s
@@ -82,9 +80,10 @@ func grab(f *device.Frame, x, y, cols int) shape {
 
 // dark reports whether the rest of a row is empty.
 func dark(f *device.Frame, x, y int) bool {
-	for dy := range line {
-		for px := x; px < device.Width; px++ {
-			if f.At(px, y+dy) {
+	rest := device.Width - x
+	for page := y / 8; page < (y+line)/8; page++ {
+		for _, b := range f[page*device.Width+x:][:rest] {
+			if b != 0 {
 				return false
 			}
 		}

@@ -69,10 +69,10 @@ func wordLen(runes []rune) int {
 func (f *flow) width(word []rune) int {
 	cols, run := 0, f.script
 	for _, r := range word {
-		s, script := f.symbol(r)
-		if script != common && script != run {
-			run = script
-			cols += tables().tags[script].cols
+		s := f.symbol(r)
+		if s.script != common && s.script != run {
+			run = s.script
+			cols += tables().tags[run].cols
 		}
 		cols += s.cols
 	}
@@ -81,15 +81,15 @@ func (f *flow) width(word []rune) int {
 
 // put sets one code point, with a tag before it if its script is another than the run's.
 func (f *flow) put(r rune) {
-	s, script := f.symbol(r)
-	if f.col+f.tagFor(script).cols+s.cols > columns {
+	s := f.symbol(r)
+	if f.col+f.tagFor(s.script).cols+s.cols > columns {
 		f.newRow() // may end the run, if it begins a page
 	}
-	if t := f.tagFor(script); t.cols > 0 {
-		f.script = script
+	if t := f.tagFor(s.script); t.cols > 0 {
+		f.script = s.script
 		f.add(cell{t, noRune})
 	}
-	f.add(cell{s, r})
+	f.add(cell{s.shape, r})
 }
 
 // tagFor is the tag that a code point of this script needs before it: none, of no width, inside a run.
@@ -114,26 +114,16 @@ func (f *flow) newRow() {
 	f.col = 0
 }
 
-// symbol is the cell and the script of one code point.
-func (f *flow) symbol(r rune) (shape, script) {
-	d := decide(r)
-	if d.reason != Displayable {
-		if !f.lenient {
-			panic("screen: internal error: layout of unchecked text")
-		}
-		return box(r), common
+// symbol is how a code point is drawn here.
+func (f *flow) symbol(r rune) symbol {
+	s, ok := tables().symbols[r]
+	switch {
+	case ok:
+		return s
+	case f.lenient:
+		return symbol{box(r), common}
 	}
-	switch d.draw {
-	case asNewline:
-		return allMarks().newline, common
-	case asTab:
-		return allMarks().tab, common
-	case asSpace:
-		return shape{cols: 1}, common
-	case asBox:
-		return box(r), d.script
-	}
-	return glyphShape(mustGlyph(r)), d.script
+	panic("screen: internal error: layout of unchecked text")
 }
 
 // set returns the rows with their spaces drawn. A single space is blank inside a row, and at the end of a row if the next

@@ -25,7 +25,7 @@ const (
 // The kinds of page, as the header names them.
 const (
 	labelCaution = "CAUTION"
-	labelRequest = "REQUEST FROM"
+	labelRequest = "ASKED BY"
 	labelText    = "TEXT"
 	labelDetails = "DETAILS"
 	labelGoesTo  = "GOES TO"
@@ -156,9 +156,7 @@ func upper(s string) string {
 // header draws the inverse bar at the top: a label at the left, a word at the right.
 func header(f *device.Frame, label, right string) {
 	for x := range device.Width {
-		for y := range headerHeight {
-			f.Set(x, y, true)
-		}
+		f[x] = 0xFF // RAM page 0
 	}
 	dark := func(x, y int) { f.Set(x, y, false) }
 	small(label, 2, 1, dark)

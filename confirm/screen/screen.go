@@ -6,7 +6,7 @@
 // # The rules
 //
 //   - Text must be in Unicode NFC (UAX #15). What cannot be drawn faithfully is an [UndisplayableError]; nothing is ever
-//     stripped, replaced or cut. table.go decides for each code point.
+//     stripped, replaced or cut. The table of rules in table.go decides for each code point.
 //   - Every accepted code point can be read back from the pixels: [Decode] is the inverse of [Pages] for literal text.
 //     Two texts therefore never give one picture.
 //   - Line feeds, tabs and every space that is not one plain gap inside a row are drawn as visible marks.

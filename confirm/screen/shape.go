@@ -32,6 +32,9 @@ func (s *shape) set(x, y int) { s.rows[y] |= 1 << (63 - x) }
 // draw puts the cell at (x, y), each pixel sx×sy large.
 func (s *shape) draw(f *device.Frame, x, y, sx, sy int) {
 	for py := range line * sy {
+		if s.rows[py/sy] == 0 {
+			continue
+		}
 		for px := range s.cols * column * sx {
 			if s.at(px/sx, py/sy) {
 				f.Set(x+px, y+py, true)

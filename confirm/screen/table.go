@@ -1,7 +1,7 @@
 package screen
 
 import (
-	"fmt"
+	"slices"
 	"sync"
 	"unicode"
 
@@ -11,117 +11,45 @@ import (
 	"assent.home.arpa/confirm/screen/font"
 )
 
-// Reason says why a code point cannot be shown. The zero value means that it can.
-type Reason uint8
-
-// The reasons. Do not renumber: the numbers are in the audit.
-const (
-	Displayable       Reason = 0
-	InvalidUTF8       Reason = 1  // bytes that are no UTF-8 (RFC 3629), surrogates included
-	NotNFC            Reason = 2  // the text is not in Unicode NFC
-	Noncharacter      Reason = 3  // U+FDD0–FDEF and the last two of each plane
-	BidiControl       Reason = 4  // marks, embeddings, overrides and isolates that reorder what is read
-	Tag               Reason = 5  // U+E0000–E007F, invisible text
-	VariationSelector Reason = 6  // changes the glyph before it
-	ZeroWidth         Reason = 7  // joiners, fillers, soft hyphens and other format characters without ink
-	Control           Reason = 8  // C0 and C1 other than line feed and tab
-	PrivateUse        Reason = 9  // means what a font likes
-	NeedsShaping      Reason = 10 // scripts whose letters join, stack, reorder or run from right to left
-	CombiningMark     Reason = 11 // a mark with no precomposed form
-	Emoji             Reason = 12 // pictographs, which a bitmap of this size cannot tell apart
-	Unassigned        Reason = 13 // no character of the Unicode version that the program knows
-	NoGlyph           Reason = 14 // assigned, but in no accepted range of the font
-	TooLong           Reason = 15 // beyond MaxCodePoints, or more than the screen in question holds
-)
-
-func (r Reason) String() string {
-	switch r {
-	case Displayable:
-		return "displayable"
-	case InvalidUTF8:
-		return "not valid utf-8"
-	case NotNFC:
-		return "not in unicode nfc; send the composed form"
-	case Noncharacter:
-		return "not a character"
-	case BidiControl:
-		return "changes the direction of the text around it"
-	case Tag:
-		return "invisible tag character"
-	case VariationSelector:
-		return "variation selector"
-	case ZeroWidth:
-		return "has no visible form"
-	case Control:
-		return "control character"
-	case PrivateUse:
-		return "private use, without a fixed meaning"
-	case NeedsShaping:
-		return "the panel cannot draw this script"
-	case CombiningMark:
-		return "combining mark without a composed form"
-	case Emoji:
-		return "emoji or pictograph"
-	case Unassigned:
-		return "unassigned code point"
-	case NoGlyph:
-		return "the panel has no glyph for it"
-	case TooLong:
-		return "too long to show"
-	}
-	return fmt.Sprintf("reason(%d)", uint8(r))
-}
-
 // rule is one line of the table: the first that matches a code point decides.
 type rule struct {
 	match  func(rune) bool
-	reason Reason  // why it is refused, or Displayable
-	draw   drawing // how it is shown if it is displayable
+	reason Reason // why it is refused, or Displayable
+	boxed  bool   // shown by its number, whatever the font has
 }
-
-// drawing is the form in which a code point is shown.
-type drawing uint8
-
-const (
-	asNewline drawing = iota + 1
-	asTab
-	asSpace // blank inside a row, a mark anywhere else
-	asBox
-	asGlyph // its own glyph, or a box where an earlier code point owns the bitmap
-)
 
 // rules is the table that decides for every code point.
 //
-//	U+000A, U+0009, U+0020      marks and the plain space
+//	U+000A, U+0009, U+0020      marks; the space is blank where that is plain to see
 //	noncharacters … private use refused: invisible, deceptive or without a meaning
 //	singletons                  refused: not in NFC, whatever stands around them
 //	other spaces and separators a box with the number, so that U+00A0 never passes for a space
 //	accepted ranges of the font the glyph, or a box if the bitmap has an owner already
 //	everything else             refused, with the most helpful reason
-func rules() []rule {
+var rules = sync.OnceValue(func() []rule {
 	return []rule{
-		{only('\n'), Displayable, asNewline},
-		{only('\t'), Displayable, asTab},
-		{only(' '), Displayable, asSpace},
-		{nonchar, Noncharacter, 0},
-		{in(unicode.Bidi_Control), BidiControl, 0},
-		{between(0xE0000, 0xE007F), Tag, 0},
-		{in(unicode.Variation_Selector), VariationSelector, 0},
-		{in(unicode.Cf, unicode.Other_Default_Ignorable_Code_Point), ZeroWidth, 0},
-		{in(unicode.Cc), Control, 0},
-		{in(unicode.Co), PrivateUse, 0},
-		{singleton, NotNFC, 0},
-		{in(unicode.Zs, unicode.Zl, unicode.Zp), Displayable, asBox},
-		{hasGlyph, Displayable, asGlyph},
-		{needsShaping, NeedsShaping, 0},
-		{in(unicode.M), CombiningMark, 0},
-		{emoji, Emoji, 0},
-		{in(unicode.L, unicode.N, unicode.P, unicode.S), NoGlyph, 0},
-		{func(rune) bool { return true }, Unassigned, 0},
+		{oneOf('\n', '\t', ' '), Displayable, false},
+		{nonchar, Noncharacter, false},
+		{in(unicode.Bidi_Control), BidiControl, false},
+		{between(0xE0000, 0xE007F), Tag, false},
+		{in(unicode.Variation_Selector), VariationSelector, false},
+		{in(unicode.Cf, unicode.Other_Default_Ignorable_Code_Point), ZeroWidth, false},
+		{in(unicode.Cc), Control, false},
+		{in(unicode.Co), PrivateUse, false},
+		{singleton, NotNFC, false},
+		{in(unicode.Zs, unicode.Zl, unicode.Zp), Displayable, true},
+		{hasGlyph, Displayable, false},
+		{needsShaping, NeedsShaping, false},
+		{in(unicode.M), CombiningMark, false},
+		{emoji, Emoji, false},
+		{in(unicode.L, unicode.N, unicode.P, unicode.S), NoGlyph, false},
+		{func(rune) bool { return true }, Unassigned, false},
 	}
-}
+})
 
-func only(want rune) func(rune) bool { return func(r rune) bool { return r == want } }
+func oneOf(runes ...rune) func(rune) bool {
+	return func(r rune) bool { return slices.Contains(runes, r) }
+}
 
 func between(lo, hi rune) func(rune) bool {
 	return func(r rune) bool { return lo <= r && r <= hi }
@@ -186,107 +114,12 @@ func scriptOf(r rune) script {
 	return common
 }
 
-// decision is what the table says about one code point.
-type decision struct {
-	reason Reason
-	draw   drawing
-	script script
-}
-
-func decide(r rune) decision {
-	for _, rule := range tables().rules {
+// classify asks the table.
+func classify(r rune) (reason Reason, boxed bool) {
+	for _, rule := range rules() {
 		if rule.match(r) {
-			d := decision{rule.reason, rule.draw, scriptOf(r)}
-			if d.draw == asGlyph && tables().boxed[r] {
-				d.draw = asBox
-			}
-			return d
+			return rule.reason, rule.boxed
 		}
 	}
 	panic("screen: internal error: no rule matches")
-}
-
-// atlas is the table together with who owns which bitmap.
-type atlas struct {
-	rules []rule
-	// boxed holds the accepted code points whose bitmap belongs to another.
-	boxed map[rune]bool
-	// owners maps each cell that can be drawn back to its code point, noRune for script tags.
-	owners map[shape]rune
-	tags   map[script]shape
-}
-
-// What a cell shows when it shows no code point: a tag, or a mark that never stands in literal text.
-const (
-	noRune   rune = -1
-	reserved rune = -2
-)
-
-var tables = sync.OnceValue(func() *atlas {
-	a := &atlas{
-		rules:  rules(),
-		boxed:  make(map[rune]bool),
-		owners: make(map[shape]rune),
-		tags:   map[script]shape{latin: tag("LAT"), greek: tag("GRE"), cyrillic: tag("CYR")},
-	}
-	for _, s := range a.tags {
-		a.owners[s] = noRune
-	}
-	m := allMarks()
-	a.owners[shape{cols: 1}] = ' '
-	a.owners[m.space] = ' '
-	a.owners[m.newline] = '\n'
-	a.owners[m.tab] = '\t'
-	a.owners[m.join] = noRune
-	a.owners[m.more] = reserved
-	// Half-width glyphs first: a full-width one whose left half is a glyph too would be read as two.
-	a.own(false)
-	a.own(true)
-	for r := rune(0x80); r <= 0x3000; r++ {
-		if unicode.In(r, unicode.Zs, unicode.Zl, unicode.Zp) {
-			a.owners[box(r)] = r
-		}
-	}
-	return a
-})
-
-// own gives each bitmap of one width to the first code point of the ranges that has it.
-func (a *atlas) own(wide bool) {
-	for _, block := range font.Ranges() {
-		for r := block.Lo; r <= block.Hi; r++ {
-			g, ok := font.Lookup(r)
-			if !ok || g.Wide != wide {
-				continue
-			}
-			s := glyphShape(g)
-			owner, taken := a.owners[s]
-			if taken && owner == r {
-				continue // listed twice
-			}
-			_, halfTaken := a.owners[s.left()]
-			if taken || wide && halfTaken {
-				a.boxed[r] = true
-				s = box(r)
-			}
-			a.owners[s] = r
-		}
-	}
-}
-
-// left is the left half of a full-width cell.
-func (s shape) left() shape {
-	h := shape{cols: 1}
-	for y, row := range s.rows {
-		h.rows[y] = row &^ (^uint64(0) >> column)
-	}
-	return h
-}
-
-// mustGlyph is the glyph of a code point that the table has accepted.
-func mustGlyph(r rune) font.Glyph {
-	g, ok := font.Lookup(r)
-	if !ok {
-		panic("screen: internal error: accepted without a glyph")
-	}
-	return g
 }

@@ -1,0 +1,179 @@
+package screen_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"assent.home.arpa/confirm/screen"
+	"assent.home.arpa/device"
+)
+
+func TestOverlayStaysInItsStrip(t *testing.T) {
+	const strip = device.Width * 7
+	for _, p := range mustPages(t, search()) {
+		for _, last := range []bool{false, true} {
+			for _, hold := range []float64{0, 0.01, 0.5, 1, 7} {
+				f := screen.DrawReading(p, 5*time.Minute, last, last, hold)
+				if [strip]byte(f[:strip]) != [strip]byte(p.Frame[:strip]) {
+					t.Fatalf("last %v, hold %v: a pixel of the page changed", last, hold)
+				}
+			}
+		}
+	}
+}
+
+func TestReadingSaysWhatAHoldWouldDo(t *testing.T) {
+	p := mustPages(t, search())[0]
+	seen := make(map[device.Frame]string)
+	for name, f := range map[string]device.Frame{
+		"next page":      screen.DrawReading(p, time.Minute, false, false, 0),
+		"last, not yet":  screen.DrawReading(p, time.Minute, true, false, 0),
+		"armed":          screen.DrawReading(p, time.Minute, true, true, 0),
+		"a second later": screen.DrawReading(p, 59*time.Second, true, true, 0),
+		"holding":        screen.DrawReading(p, time.Minute, true, true, 0.3),
+	} {
+		if other, ok := seen[f]; ok {
+			t.Errorf("%q and %q look the same", name, other)
+		}
+		seen[f] = name
+	}
+}
+
+func TestBarIsFullOnlyAtTheEnd(t *testing.T) {
+	p := mustPages(t, search())[0]
+	before := -1
+	for _, hold := range []float64{0.001, 0.25, 0.5, 0.75, 0.999, 1} {
+		f := screen.DrawReading(p, time.Minute, true, true, hold)
+		n := ink(&f, 0, 56, device.Width, 8)
+		if n <= before {
+			t.Errorf("bar does not grow at %v", hold)
+		}
+		before = n
+	}
+	full := screen.DrawReading(p, time.Minute, true, true, 1)
+	if !full.At(125, 60) {
+		t.Error("bar is not full at 1")
+	}
+	if almost := screen.DrawReading(p, time.Minute, true, true, 0.999); almost.At(125, 60) {
+		t.Error("bar is full before the hold is complete")
+	}
+}
+
+func TestIdleWandersAndLosesNothing(t *testing.T) {
+	i := screen.Idle{Today: 12, HeadCode: "7F3A-09C", Phones: 2, Note: "clock is unset"}
+	still := screen.DrawIdle(i)
+	want := ink(&still, 0, 0, device.Width, device.Height)
+	places := make(map[device.Frame]bool)
+	for i.Shift = -5; i.Shift < 200; i.Shift++ {
+		f := screen.DrawIdle(i)
+		places[f] = true
+		if got := ink(&f, 0, 0, device.Width, device.Height); got != want {
+			t.Fatalf("shift %d: %d lit pixels, want %d", i.Shift, got, want)
+		}
+	}
+	if len(places) != 81 {
+		t.Errorf("%d places, want 81", len(places))
+	}
+}
+
+func TestIdleSaysWhatMatters(t *testing.T) {
+	base := screen.Idle{Today: 1, HeadCode: "7F3A", Phones: 1}
+	plain := screen.DrawIdle(base)
+	for name, change := range map[string]func(*screen.Idle){
+		"count":    func(i *screen.Idle) { i.Today++ },
+		"code":     func(i *screen.Idle) { i.HeadCode = "7F3B" },
+		"phones":   func(i *screen.Idle) { i.Phones++ },
+		"unpaired": func(i *screen.Idle) { i.Phones = 0 },
+		"frozen":   func(i *screen.Idle) { i.Frozen = true },
+		"scripted": func(i *screen.Idle) { i.Scripted = true },
+		"note":     func(i *screen.Idle) { i.Note = "disk full" },
+	} {
+		i := base
+		change(&i)
+		if screen.DrawIdle(i) == plain {
+			t.Errorf("%s does not show", name)
+		}
+	}
+}
+
+func TestAdminIsInverseAndCutsNothing(t *testing.T) {
+	f, err := screen.DrawAdmin("Pair a phone", "Anna's phone", time.Minute, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := ink(&f, 0, 0, device.Width, device.Height); n < device.Width*device.Height/2 {
+		t.Errorf("%d lit pixels: not inverse", n)
+	}
+	for _, text := range []string{strings.Repeat("a", 48), "three rows\u00a0with a box"} {
+		if _, err := screen.DrawAdmin("Pair a phone", text, time.Minute, 0); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for name, args := range map[string][2]string{
+		"text too long":       {"Pair a phone", strings.Repeat("a", 49)},
+		"title takes a row":   {"Add: tool (review)", strings.Repeat("a", 33)},
+		"title cannot appear": {"Pair\u202e", "x"},
+		"text cannot appear":  {"Pair", "x\u200b"},
+	} {
+		f, err := screen.DrawAdmin(args[0], args[1], time.Minute, 0)
+		var u *screen.UndisplayableError
+		if !errors.As(err, &u) || f != (device.Frame{}) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestPairingShowsTextAndQR(t *testing.T) {
+	const address = "https://192.168.178.23:8443"
+	text := screen.DrawPairing("482 913", address, 4*time.Second)
+	qr := screen.DrawPairing("482 913", address, 9*time.Second)
+	if difference(text, qr) < 1000 {
+		t.Error("the QR code never shows")
+	}
+	if ink(&qr, 0, 0, 64, 5) != 64*5 {
+		t.Error("the QR code has no quiet zone")
+	}
+	if a, b := screen.DrawPairing("482 914", address, 9*time.Second), qr; a == b {
+		t.Error("the code is not beside the QR code")
+	}
+	long := "https://" + strings.Repeat("a", 60)
+	if a, b := screen.DrawPairing("1", long, 4*time.Second), screen.DrawPairing("1", long, 9*time.Second); difference(a, b) > 100 {
+		t.Error("an address that is too long for a QR code is not shown as text")
+	}
+}
+
+// TestUncheckedTextIsNeverDrawnAsSomethingElse gives the screens that approve nothing what Check refuses: they show it
+// by number.
+func TestUncheckedTextIsNeverDrawnAsSomethingElse(t *testing.T) {
+	for _, bad := range []string{"\u202e", "\u200b", "\U0001f44d", "\U0010fffd", "ش", "\x00", "\xff"} {
+		plain, with := screen.DrawNotice("DENIED", "ab"), screen.DrawNotice("DENIED", "a"+bad+"b")
+		if plain == with {
+			t.Errorf("%+q disappears from a notice", bad)
+		}
+		w := screen.Waiting{Phone: bad, Title: bad, Destination: bad, Pages: 100, Queue: 1000, Left: time.Hour}
+		if screen.DrawWaiting(w) == screen.DrawWaiting(screen.Waiting{Pages: 100, Queue: 1000, Left: time.Hour}) {
+			t.Errorf("%+q disappears from the announcement", bad)
+		}
+	}
+}
+
+func TestWaitingShortensWithAMark(t *testing.T) {
+	long := screen.DrawWaiting(screen.Waiting{Phone: strings.Repeat("a", 17)})
+	cut := screen.DrawWaiting(screen.Waiting{Phone: strings.Repeat("a", 15)})
+	if long == cut || ink(&long, 120, 8, 8, 16) < 40 {
+		t.Error("a name that is too long does not end in a mark")
+	}
+	huge := screen.Waiting{Phone: strings.Repeat("a ", 1<<20), Title: "x"}
+	if screen.DrawWaiting(huge) == (device.Frame{}) {
+		t.Error("nothing drawn")
+	}
+}
+
+func TestNoticeBoundsItsLines(t *testing.T) {
+	many := screen.DrawNotice("APPROVED", "a", "b", "c", "d", "e")
+	if many == (device.Frame{}) || many == screen.DrawNotice("APPROVED") {
+		t.Error("lines do not show")
+	}
+}
