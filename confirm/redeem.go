@@ -24,8 +24,8 @@ var (
 // Receipt is the right to do, once, exactly what somebody at the box approved. The zero value is worth nothing, and only
 // a completed hold makes another. It prints as nothing.
 type Receipt struct {
-	nonce  [32]byte
-	signed []byte
+	// A pointer, so that a Receipt inside somebody's unexported field prints as an address, where Format is not called.
+	minted *mint.Token
 }
 
 // Format keeps the nonce out of every log.
@@ -57,7 +57,7 @@ func (d *Desk) Redeem(r Receipt, b Binding) (Evidence, error) {
 	if t == nil {
 		return Evidence{}, ErrReceiptUnknown
 	}
-	c, err := mint.Verify(d.public, r.signed)
+	c, err := mint.Verify(d.public, r.minted.COSE)
 	if err != nil {
 		return Evidence{}, ErrReceiptInvalid
 	}
@@ -66,7 +66,7 @@ func (d *Desk) Redeem(r Receipt, b Binding) (Evidence, error) {
 		Revision: c.Revision, SchemaDigest: c.SchemaDigest, Registry: c.Registry, Slot: c.Slot,
 	}
 	switch {
-	case c.NonceDigest != sha256.Sum256(r.nonce[:]) || c.Inv != t.inv:
+	case c.NonceDigest != sha256.Sum256(r.minted.Nonce[:]) || c.Inv != t.inv:
 		return Evidence{}, ErrReceiptInvalid
 	case t.revoked:
 		return Evidence{}, ErrReceiptRevoked
@@ -75,7 +75,7 @@ func (d *Desk) Redeem(r Receipt, b Binding) (Evidence, error) {
 	case bound != b:
 		return Evidence{}, ErrReceiptMismatch
 	}
-	return Evidence{COSE: r.signed, Digest: sha256.Sum256(r.signed), Claims: c}, nil
+	return Evidence{COSE: r.minted.COSE, Digest: sha256.Sum256(r.minted.COSE), Claims: c}, nil
 }
 
 // ledger knows the receipts of this run that may still be spent, by the digest of their nonces. A restart forgets them all.
@@ -99,14 +99,17 @@ func (l *ledger) add(m mint.Token, inv capabilities.InvocationID, expires, now t
 		}
 	}
 	l.tokens[sha256.Sum256(m.Nonce[:])] = &token{inv: inv, expires: expires}
-	return Receipt{nonce: m.Nonce, signed: m.COSE}
+	return Receipt{minted: &m}
 }
 
 // take removes the token of r, so that no second call finds it.
 func (l *ledger) take(r Receipt) *token {
+	if r.minted == nil {
+		return nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	k := sha256.Sum256(r.nonce[:])
+	k := sha256.Sum256(r.minted.Nonce[:])
 	t := l.tokens[k]
 	delete(l.tokens, k)
 	return t
