@@ -1,0 +1,212 @@
+package executor_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/capabilities"
+	"assent.home.arpa/capabilities/executor"
+	"assent.home.arpa/capabilities/policy"
+	"assent.home.arpa/confirm"
+)
+
+func TestDecisionsThatAreNotApprovals(t *testing.T) {
+	tests := []struct {
+		outcome confirm.Outcome
+		status  capabilities.Status
+		code    capabilities.Code
+		wait    time.Duration // cool-down that follows
+	}{
+		{confirm.Denied, capabilities.Denied, "", 30 * time.Second},
+		{confirm.Expired, capabilities.Expired, "", 0},
+		{confirm.ExpiredUnseen, capabilities.ExpiredUnseen, "", 30 * time.Second},
+		{confirm.Withdrawn, capabilities.Withdrawn, "", 0},
+		{confirm.Panicked, capabilities.Denied, capabilities.CodeFrozen, 30 * time.Second},
+		{confirm.DisplayLost, capabilities.Rejected, capabilities.CodeDisplayUnavailable, 0},
+		{confirm.Busy, capabilities.Rejected, capabilities.CodeBusy, 0},
+		{0, capabilities.Rejected, capabilities.CodeInternal, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.outcome.String(), func(t *testing.T) {
+			b := newBox(t)
+			b.desk.answer(tt.outcome)
+			b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query), capabilities.StageConfirm, tt.status, tt.code)
+			if got := b.Patience("p1").Left(b.clock.Boot()); got != tt.wait {
+				t.Errorf("the person waits %v, want %v", got, tt.wait)
+			}
+			if len(b.courier.Calls()) != 0 {
+				t.Error("it was executed")
+			}
+			if tt.outcome == 0 {
+				return
+			}
+			records := b.records()
+			if a := find[*audit.Approval](records); len(a) != 1 || a[0].Outcome != audit.ApprovalOutcome(tt.outcome) || len(a[0].Receipt) != 0 {
+				t.Errorf("approval records %+v", a)
+			}
+			if d := find[*audit.Decision](records); len(d) != 2 || d[1].Stage != capabilities.StageConfirm || d[1].Status != tt.status {
+				t.Errorf("decision records %+v", d)
+			}
+		})
+	}
+}
+
+func TestDenialEndsTheMatterForTheTurn(t *testing.T) {
+	b := newBox(t)
+	c := &executor.Conversation{}
+	turn := b.turn(adult(), c)
+	b.desk.answer(confirm.Denied)
+	b.want(b.invoke(turn, "find_pages__v1", query), capabilities.StageConfirm, capabilities.Denied, "")
+	b.desk.answer(confirm.Approved)
+	// Reworded, with a space more: the same capability in the same turn is refused, even when the wait is over.
+	b.clock.Advance(time.Minute)
+	b.want(b.invoke(turn, "find_pages__v1", `{"query":"tall towers "}`), capabilities.StagePolicy, capabilities.Rejected, capabilities.CodeDeniedInTurn)
+	// What needs no press goes on.
+	b.want(b.invoke(turn, "box_state__v1", "{}"), capabilities.StageExecute, capabilities.Done, "")
+	b.want(b.invoke(b.turn(adult(), c), "find_pages__v1", query), capabilities.StageExecute, capabilities.Done, "")
+	if len(b.desk.requests()) != 2 {
+		t.Fatalf("the panel showed %d cards", len(b.desk.requests()))
+	}
+}
+
+func TestCoolDownFollowsThePersonAndNobodyElse(t *testing.T) {
+	b := newBox(t)
+	refuse := func() {
+		b.desk.answer(confirm.Denied)
+		b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query), capabilities.StageConfirm, capabilities.Denied, "")
+		b.desk.answer(confirm.Approved)
+	}
+	for _, wait := range []time.Duration{30 * time.Second, 2 * time.Minute, 10 * time.Minute, 10 * time.Minute} {
+		refuse()
+		b.clock.Advance(wait - time.Second)
+		// A new turn in a new conversation changes nothing, and neither does setting the clock.
+		b.clock.SetWall(time.Date(2029, 1, 1, 0, 0, 0, 0, time.UTC), 2)
+		o := b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query)
+		b.want(o, capabilities.StagePolicy, capabilities.Rejected, capabilities.CodeCoolDown)
+		if o.RetryIn != 1 {
+			t.Fatalf("told to wait %d s, not 1", o.RetryIn)
+		}
+		other := executor.Person{Slot: 2, ID: "p2", Phone: "Desk", Role: policy.Adult}
+		b.want(b.invoke(b.turn(other, &executor.Conversation{}), "find_pages__v1", query), capabilities.StageExecute, capabilities.Done, "")
+		b.clock.Suspend(time.Second) // sleep counts
+	}
+	b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query), capabilities.StageExecute, capabilities.Done, "")
+	refuse()
+	if got := b.Patience("p1").Left(b.clock.Boot()); got != 30*time.Second {
+		t.Fatalf("an approval did not reset the wait: %v", got)
+	}
+}
+
+// wait makes the panel hold every card until release is closed or the card is withdrawn.
+func (b *box) wait() (shown <-chan confirm.Request, release chan struct{}) {
+	cards := make(chan confirm.Request, 8)
+	release = make(chan struct{})
+	b.desk.do(func(ctx context.Context, r confirm.Request) confirm.Outcome {
+		cards <- r
+		select {
+		case <-release:
+			return confirm.Approved
+		case <-ctx.Done():
+			return confirm.Withdrawn
+		}
+	})
+	return cards, release
+}
+
+func (b *box) start(ctx context.Context, turn *executor.Turn) <-chan ipc.Outcome {
+	done := make(chan ipc.Outcome, 1)
+	go func() { done <- b.Invoke(ctx, proposal(turn, "find_pages__v1", query), func(ipc.Pending) {}) }()
+	return done
+}
+
+func TestWithdrawals(t *testing.T) {
+	t.Run("the turn ends", func(t *testing.T) {
+		b := newBox(t)
+		shown, _ := b.wait()
+		turn := b.turn(adult(), &executor.Conversation{})
+		done := b.start(t.Context(), turn)
+		<-shown
+		turn.End()
+		b.want(<-done, capabilities.StageConfirm, capabilities.Withdrawn, "")
+	})
+	t.Run("the gateway goes away", func(t *testing.T) {
+		b := newBox(t)
+		shown, _ := b.wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := b.start(ctx, b.turn(adult(), &executor.Conversation{}))
+		<-shown
+		cancel()
+		b.want(<-done, capabilities.StageConfirm, capabilities.Withdrawn, "")
+		if d := find[*audit.Decision](b.records()); len(d) != 2 {
+			t.Fatal("the withdrawal is not in the audit")
+		}
+	})
+	t.Run("the phone says no", func(t *testing.T) {
+		b := newBox(t)
+		shown, _ := b.wait()
+		turn := b.turn(adult(), &executor.Conversation{})
+		done := b.start(t.Context(), turn)
+		card := <-shown
+		if b.Withdraw(card.Inv, 2, true) || b.Withdraw(capabilities.InvocationID{7}, 1, true) || b.Withdraw(card.Inv, 0, true) {
+			t.Fatal("somebody else withdrew it")
+		}
+		select {
+		case o := <-done:
+			t.Fatalf("another phone's withdrawal ended it: %+v", o)
+		default:
+		}
+		if !b.Withdraw(card.Inv, 1, true) {
+			t.Fatal("its own phone could not withdraw it")
+		}
+		b.want(<-done, capabilities.StageConfirm, capabilities.Denied, "")
+		b.desk.answer(confirm.Approved)
+		b.want(b.invoke(turn, "find_pages__v1", `{"query":"tall  towers"}`), capabilities.StagePolicy, capabilities.Rejected, capabilities.CodeDeniedInTurn)
+		if w := find[*audit.Withdraw](b.records()); len(w) != 1 || w[0].By != audit.ByPhone || w[0].Slot != 1 || !w[0].Deny {
+			t.Fatalf("withdraw records %+v", w)
+		}
+	})
+	t.Run("too late", func(t *testing.T) {
+		b := newBox(t)
+		o := b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query)
+		if b.Withdraw(o.Inv, 1, true) {
+			t.Fatal("an executed call was withdrawn")
+		}
+	})
+}
+
+func TestOnePendingDecisionAPhone(t *testing.T) {
+	b := newBox(t)
+	shown, release := b.wait()
+	first := b.start(t.Context(), b.turn(adult(), &executor.Conversation{}))
+	<-shown
+	o := b.Invoke(t.Context(), proposal(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query), func(ipc.Pending) { t.Error("announced as pending") })
+	b.want(o, capabilities.StageConfirm, capabilities.Rejected, capabilities.CodeBusy)
+	other := b.start(t.Context(), b.turn(executor.Person{Slot: 2, ID: "p2", Phone: "Desk", Role: policy.Adult}, &executor.Conversation{}))
+	<-shown
+	close(release)
+	b.want(<-first, capabilities.StageExecute, capabilities.Done, "")
+	b.want(<-other, capabilities.StageExecute, capabilities.Done, "")
+}
+
+func TestNobodyIsBotheredForWhatCannotBeDone(t *testing.T) {
+	for event, tt := range map[string]struct {
+		prepare func(*box)
+		code    capabilities.Code
+	}{
+		"no courier": {func(b *box) { b.courier.Leave(true) }, capabilities.CodeCourierUnavailable},
+		"no audit":   {func(b *box) { b.journal.err.Store(&errDisk) }, capabilities.CodeAuditUnavailable},
+	} {
+		for _, name := range []string{"find_pages__v1", "box_state__v1"} {
+			b := newBox(t)
+			tt.prepare(b)
+			args := map[string]string{"find_pages__v1": query, "box_state__v1": "{}"}[name]
+			b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), name, args), capabilities.StageConfirm, capabilities.Rejected, tt.code)
+			if len(b.desk.requests())+len(b.courier.Calls()) != 0 {
+				t.Errorf("%s, %s: it was shown or executed", event, name)
+			}
+		}
+	}
+}
