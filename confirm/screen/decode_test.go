@@ -38,7 +38,7 @@ func readBack(pages []screen.Page) (text string, textPages, codePoints int, err 
 }
 
 func roundTrip(text string) error {
-	pages, err := screen.Pages(screen.Card{Title: "Look up", Text: text, Destination: "wikipedia.org"})
+	pages, err := screen.Pages(screen.Card{Title: "?", Text: text})
 	if err != nil {
 		return err
 	}
