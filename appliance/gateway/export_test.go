@@ -1,0 +1,22 @@
+package gateway
+
+import "context"
+
+// Turns lets a test stand in for the conversations.
+type Turns = turns
+
+// RunWith is Run with conversations of the test's own.
+func RunWith(ctx context.Context, o Options, t Turns) error {
+	return run(ctx, o, func(*guard) (turns, func() error, error) {
+		return t, func() error { return nil }, nil
+	})
+}
+
+// RingFrames is the number of frames that are kept for a phone.
+const RingFrames = ringFrames
+
+// FrameBurst is the number of frames that a connection may send at once.
+const FrameBurst = frameBurst
+
+// MaxOffences is the number of broken rules that a connection survives.
+const MaxOffences = maxOffences

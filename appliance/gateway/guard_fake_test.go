@@ -1,0 +1,200 @@
+package gateway_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"math/big"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/appliance/wire"
+)
+
+// fakeGuard checks signatures and counters as the guard does, and keeps what it was told.
+type fakeGuard struct {
+	path string
+
+	mu       sync.Mutex
+	keys     map[uint32]*ecdsa.PublicKey
+	names    map[uint32]string
+	counters map[uint32]uint64
+	heard    []ipc.Message
+	frozen   bool
+	code     string
+	accept   chan bool // somebody at the box, who answers a pairing
+	changed  chan struct{}
+	conn     *ipc.Conn
+	stop     func()
+	holdAsk  chan struct{} // where not nil, an Ask waits for it
+}
+
+func newFakeGuard(t *testing.T) *fakeGuard {
+	t.Helper()
+	g := &fakeGuard{
+		path: filepath.Join(t.TempDir(), "guard.sock"), keys: map[uint32]*ecdsa.PublicKey{}, names: map[uint32]string{},
+		counters: map[uint32]uint64{}, code: "K7Q2MX", accept: make(chan bool), changed: make(chan struct{}),
+	}
+	g.start(t)
+	t.Cleanup(func() { g.stop() })
+	return g
+}
+
+func (g *fakeGuard) start(t *testing.T) {
+	t.Helper()
+	l, err := ipc.Listen(g.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conn := ipc.NewConn(c)
+			g.mu.Lock()
+			g.conn = conn
+			g.mu.Unlock()
+			done.Go(func() { ipc.Serve(ctx, conn, g.handle) })
+		}
+	})
+	g.stop = sync.OnceFunc(func() {
+		cancel()
+		l.Close()
+		done.Wait()
+	})
+}
+
+func (g *fakeGuard) notice(t *testing.T, n ipc.Notice) {
+	t.Helper()
+	g.mu.Lock()
+	conn := g.conn
+	g.mu.Unlock()
+	if err := conn.Send(0, &n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (g *fakeGuard) handle(ctx context.Context, m ipc.Message, reply func(ipc.Message) error) {
+	switch q := m.(type) {
+	case *ipc.Hello:
+		reply(&ipc.Welcome{})
+		return
+	case *ipc.StatusRequest:
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		reply(&ipc.Status{Frozen: g.frozen, HeadCode: "3F7Q-K2", Display: true, Audit: true, Courier: true})
+		return
+	case *ipc.Pair:
+		reply(g.pair(ctx, q))
+	case *ipc.Auth:
+		reply(g.auth(q))
+	case *ipc.Ask:
+		if g.holdAsk != nil {
+			<-g.holdAsk
+		}
+		reply(g.ask(q))
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.heard = append(g.heard, m)
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+func (g *fakeGuard) pair(ctx context.Context, q *ipc.Pair) *ipc.PairReply {
+	if q.Code != g.code {
+		return &ipc.PairReply{Code: "wrong_code", Message: "this is not the code on the box's screen"}
+	}
+	select {
+	case ok := <-g.accept:
+		if !ok {
+			return &ipc.PairReply{}
+		}
+	case <-ctx.Done():
+		return &ipc.PairReply{}
+	}
+	key, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), q.Key)
+	if err != nil {
+		return &ipc.PairReply{Code: "bad_key", Message: "not a key"}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	slot := uint32(len(g.keys) + 1)
+	g.keys[slot], g.names[slot] = key, q.Name
+	return &ipc.PairReply{OK: true, Slot: slot, Name: q.Name, Role: ipc.RoleAdult}
+}
+
+func (g *fakeGuard) auth(q *ipc.Auth) *ipc.AuthReply {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.verify(q.Slot, wire.AuthBytes(q.Slot, q.Nonce), q.Sig) {
+		return &ipc.AuthReply{}
+	}
+	return &ipc.AuthReply{OK: true, Name: g.names[q.Slot], Role: ipc.RoleAdult, Counter: g.counters[q.Slot]}
+}
+
+func (g *fakeGuard) ask(q *ipc.Ask) *ipc.AskReply {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case !g.verify(q.Slot, wire.AskBytes(q.Slot, q.Conversation, q.Counter, q.TextDigest), q.Sig):
+		return &ipc.AskReply{Code: "bad_signature", Message: "the question is not signed by this phone"}
+	case q.Counter <= g.counters[q.Slot]:
+		return &ipc.AskReply{Code: "old_counter", Message: "this question was asked before"}
+	}
+	g.counters[q.Slot] = q.Counter
+	var id ipc.ID
+	rand.Read(id[:])
+	return &ipc.AskReply{Ask: id}
+}
+
+func (g *fakeGuard) verify(slot uint32, msg, sig []byte) bool {
+	key := g.keys[slot]
+	sum := sha256.Sum256(msg)
+	return key != nil && len(sig) == 64 && ecdsa.Verify(key, sum[:], new(big.Int).SetBytes(sig[:32]), new(big.Int).SetBytes(sig[32:]))
+}
+
+// paired adds a phone without anybody at the box.
+func (g *fakeGuard) paired(slot uint32, name string, key *ecdsa.PrivateKey) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.keys[slot], g.names[slot] = &key.PublicKey, name
+}
+
+func (g *fakeGuard) unpair(slot uint32) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.keys, slot)
+}
+
+// await returns the messages of one kind, once there are n of them.
+func await[M ipc.Message](t *testing.T, g *fakeGuard, n int) []M {
+	t.Helper()
+	for {
+		g.mu.Lock()
+		changed := g.changed
+		var out []M
+		for _, m := range g.heard {
+			if m, ok := m.(M); ok {
+				out = append(out, m)
+			}
+		}
+		g.mu.Unlock()
+		if len(out) >= n {
+			return out
+		}
+		select {
+		case <-changed:
+		case <-t.Context().Done():
+			t.Fatalf("the guard heard %d messages, want %d", len(out), n)
+		}
+	}
+}

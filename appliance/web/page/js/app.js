@@ -1,0 +1,224 @@
+// The page: what the frames mean, and what the buttons do.
+
+import * as keys from './keys.js';
+import * as setup from './setup.js';
+import { byID, el } from './dom.js';
+import { setUpSheet } from './sheet.js';
+import { View, sentence } from './view.js';
+import { Wire } from './wire.js';
+
+const SUGGESTIONS = ['How is the box doing?', 'How tall is the Eiffel Tower? Look it up.', 'What can you do?'];
+
+const wire = new Wire();
+const view = new View((invocation) => wire.tell('deny', { invocation }) || toast('The box is not connected at the moment.'));
+let me; // {keys, slot, name}, where this phone is paired
+let conversation = '';
+let counter = 0; // the highest that the box has seen
+let ready = false;
+
+function screen(name) {
+  for (const id of ['chat', 'composer', 'new']) byID(id).hidden = name !== 'chat';
+  byID('setup').hidden = name !== 'setup';
+}
+
+function state(name, text) {
+  byID('state').dataset.state = name;
+  byID('state').textContent = text;
+}
+
+// banner shows a lasting notice, or takes it away where there is no text.
+function banner(id, text, tone = 'warn') {
+  const old = document.getElementById(`banner-${id}`);
+  const node = text ? el('p', { class: `banner ${tone}`, id: `banner-${id}` }, text) : null;
+  if (old && node) old.replaceWith(node);
+  else if (old) old.remove();
+  else if (node) byID('banners').append(node);
+}
+
+let toastTimer = 0;
+function toast(text) {
+  banner('toast', text, 'info');
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => banner('toast', ''), 6000);
+}
+
+const say = (text) => { byID('spoken').textContent = text; };
+
+function busy() {
+  const open = Boolean(view.openTurn);
+  byID('stop').hidden = !open;
+  byID('send').hidden = open;
+  byID('send').disabled = !ready;
+}
+
+async function hello() {
+  const request = { slot: me.slot, sig: await keys.signHello(me.keys, me.slot, wire.nonce), last: wire.last, session: wire.session, conversation };
+  let welcome;
+  try {
+    welcome = (await wire.call('hello', request)).data;
+  } catch (error) {
+    if (error.code === 'not_paired') {
+      pairing(error.message);
+    } else if (error.code !== 'offline') {
+      state('offline', 'Not ready');
+      banner('hello', sentence(error.message));
+      setTimeout(() => wire.reconnect(), 3000);
+    }
+    return;
+  }
+  if (!welcome.resumed) wire.last = 0;
+  wire.session = welcome.session;
+  counter = welcome.counter;
+  view.phone = welcome.name;
+  ready = true;
+  screen('chat');
+  state('online', welcome.model ? `Connected · ${welcome.model}` : 'Connected');
+  banner('hello', '');
+  banner('offline', '');
+  banner('scripted', welcome.scripted ? 'Not a language model: this box recites a test script.' : '');
+  banner('frozen', welcome.frozen ? 'Somebody at the box stopped everything that needs a press. Only somebody at the box can release it.' : '', 'stop');
+  busy();
+}
+
+function pairing(reason) {
+  ready = false;
+  screen('setup');
+  state('online', 'Connected, not paired');
+  setup.pairing(reason, async (code, name) => {
+    const pair = await keys.makeKeys();
+    const { data } = await wire.call('pair', { code, name, key: await keys.publicPoint(pair) });
+    me = { keys: pair, slot: data.slot, name: data.name };
+    await keys.saveIdentity(me);
+    await hello();
+  });
+}
+
+const notices = {
+  frozen: (text) => banner('frozen', text, 'stop'),
+  unfrozen: (text) => { banner('frozen', ''); toast(text); },
+  guard_lost: (text) => banner('guard', text),
+  guard_back: (text) => { banner('guard', ''); toast(text); },
+  display_lost: (text) => banner('display', text, 'stop'),
+  display_back: (text) => { banner('display', ''); toast(text); },
+  courier_lost: (text) => banner('courier', text),
+  courier_back: () => banner('courier', ''),
+  audit_lost: (text) => banner('audit', text, 'stop'),
+  fixture: (text) => banner('fixture', text),
+};
+
+const mine = {
+  turn: (data) => view.began(data),
+  text: (data) => view.text(data),
+  pending: (data) => { view.pending(data); say('Look at the box. Something waits for a press there.'); navigator.vibrate?.(200); },
+  result: (data) => view.result(data),
+  turn_end: (data) => { view.ended(data); say('The answer is complete.'); },
+  snapshot: (data) => view.snapshot(data),
+};
+
+wire.addEventListener('frame', async ({ detail: frame }) => {
+  const { type, data } = frame;
+  if (type === 'challenge') {
+    byID('box').textContent = data.box;
+    document.title = data.box;
+    if (me) await hello();
+    else pairing('');
+  } else if (type === 'notice') {
+    (notices[data.class] ?? toast)(data.message);
+  } else if (type === 'error') {
+    toast(sentence(data.message));
+  } else if (mine[type] && data.conversation === conversation) {
+    mine[type](data);
+    busy();
+  }
+});
+
+let offlineTimer = 0;
+wire.addEventListener('down', async ({ detail }) => {
+  ready = false;
+  busy();
+  state('connecting', 'Reconnecting…');
+  clearTimeout(offlineTimer);
+  offlineTimer = setTimeout(() => {
+    if (byID('state').dataset.state === 'connecting') {
+      state('offline', 'Offline');
+      banner('offline', 'The box cannot be reached. It is tried again by itself; check that this phone is in the home network.');
+    }
+  }, 2500);
+  if (detail.never && detail.failures >= 2 && await pageAnswers()) {
+    screen('setup');
+    setup.untrusted(() => wire.connect());
+  }
+});
+
+const pageAnswers = () => fetch('/healthz', { cache: 'no-store' }).then((answer) => answer.ok, () => false);
+
+async function ask(text) {
+  if (new TextEncoder().encode(text).length > 8192) {
+    toast('The question is too long; 8 KiB is the most that the box takes.');
+    return;
+  }
+  byID('question').value = '';
+  grow();
+  const bubble = view.asked(text);
+  try {
+    const number = await keys.nextCounter(counter);
+    const sig = await keys.signAsk(me.keys, me.slot, conversation, number, text);
+    await wire.call('ask', { conversation, counter: number, text, sig });
+  } catch (error) {
+    bubble.fail(error.code ? error : { message: 'the question could not be signed; reload the page' });
+    if (!byID('question').value) byID('question').value = text;
+    grow();
+  }
+}
+
+function grow() {
+  const field = byID('question');
+  field.style.height = 'auto';
+  field.style.height = `${Math.min(field.scrollHeight + 2, 160)}px`;
+}
+
+async function begin() {
+  conversation = keys.randomHex(16);
+  await keys.saveConversation(conversation);
+  view.clear();
+  busy();
+}
+
+function setUpControls() {
+  const question = byID('question');
+  const submit = () => {
+    const text = question.value.trim().normalize('NFC');
+    if (text && ready && !view.openTurn) ask(text);
+  };
+  byID('composer').addEventListener('submit', (event) => { event.preventDefault(); submit(); });
+  question.addEventListener('input', grow);
+  question.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) { event.preventDefault(); submit(); }
+  });
+  byID('stop').addEventListener('click', () => wire.tell('cancel', { conversation }));
+  byID('new').addEventListener('click', async () => {
+    if (view.openTurn) wire.tell('cancel', { conversation });
+    await begin();
+    question.focus();
+  });
+  byID('suggestions').replaceChildren(...SUGGESTIONS.map((text) =>
+    el('li', {}, el('button', { class: 'suggestion', type: 'button', onclick: () => { if (ready) ask(text); } }, text))));
+  setUpSheet();
+}
+
+async function main() {
+  setUpControls();
+  if (!keys.usable()) {
+    screen('setup');
+    state('offline', 'Cannot connect');
+    setup.insecure();
+    return;
+  }
+  me = await keys.identity();
+  conversation = await keys.conversation() ?? '';
+  if (!conversation) await begin();
+  view.clear();
+  wire.connect();
+}
+
+main();

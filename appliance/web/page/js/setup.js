@@ -1,0 +1,63 @@
+// What is shown while this phone cannot chat: pairing, and what to do where pairing is impossible.
+
+import { byID, el } from './dom.js';
+import { sentence } from './view.js';
+
+const show = (...nodes) => byID('setup').replaceChildren(...nodes.filter(Boolean));
+
+// insecure is for a page that was opened without https: browsers then give it no keys.
+export function insecure() {
+  show(
+    el('h2', {}, 'Open this page with https'),
+    el('p', {}, 'This browser keeps keys only for pages that were opened with https, and without a key this phone cannot prove who it is.'),
+    el('p', {}, 'Type this address, with the s:'),
+    el('p', { class: 'address' }, `https://${location.host}/`));
+}
+
+// untrusted is for a phone that loads the page but refuses the live connection, as iPhones do with a certificate that
+// nobody has vouched for.
+export function untrusted(retry) {
+  show(
+    el('h2', {}, 'This phone does not trust the box yet'),
+    el('p', {}, 'It shows the page but refuses the live connection. Some phones, iPhones above all, want the box’s certificate to be installed first.'),
+    el('ol', { class: 'steps' },
+      el('li', {}, 'Get the certificate: ', el('a', { class: 'button quiet', href: '/certificate.crt', download: 'assent.crt' }, 'Download')),
+      el('li', {}, 'iPhone: Settings → General → VPN & Device Management → install it; then General → About → Certificate Trust Settings → switch it on.'),
+      el('li', {}, 'Android: Settings → Security → Install a certificate → CA certificate.')),
+    el('p', { class: 'small' }, 'The certificate is good for this box alone. If the name of the box does not work on this phone, use the number that its screen shows, as in https://192.168.1.20:8443.'),
+    el('button', { class: 'primary wide', type: 'button', onclick: retry }, 'Try again'));
+}
+
+// pairing asks for the code on the box's screen. pair(code, name) resolves when somebody at the box has accepted.
+export function pairing(reason, pair) {
+  const code = el('input', { id: 'code', name: 'code', required: true, maxlength: 16, autocomplete: 'off', autocapitalize: 'characters', spellcheck: 'false', inputmode: 'text' });
+  const name = el('input', { id: 'name', name: 'name', required: true, maxlength: 24, autocomplete: 'off', placeholder: 'Anna’s phone' });
+  const submit = el('button', { class: 'primary wide', type: 'submit' }, 'Pair this phone');
+  const status = el('p', { class: 'pair-status', role: 'status' });
+  const form = el('form', { class: 'pair' },
+    el('label', { for: 'code' }, 'Code on the box’s screen'), code,
+    el('label', { for: 'name' }, 'What to call this phone'), name,
+    submit, status);
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    submit.disabled = code.readOnly = name.readOnly = true;
+    status.className = 'pair-status waiting';
+    status.textContent = 'Now look at the box: check the name on its screen and hold both buttons to accept this phone.';
+    try {
+      await pair(code.value.replaceAll(/\s/g, '').toUpperCase(), name.value.trim().normalize('NFC'));
+    } catch (error) {
+      status.className = 'pair-status problem';
+      status.textContent = sentence(error.message ?? 'pairing did not work; try again');
+      submit.disabled = code.readOnly = name.readOnly = false;
+    }
+  });
+  show(
+    el('h2', {}, 'Pair this phone'),
+    reason ? el('p', { class: 'problem' }, sentence(reason)) : null,
+    el('ol', { class: 'steps' },
+      el('li', {}, 'At the box, hold both buttons for 3 seconds. Its screen shows a code.'),
+      el('li', {}, 'Type the code here, and a name for this phone.'),
+      el('li', {}, 'At the box, hold both buttons again to accept.')),
+    form,
+    el('p', { class: 'trust' }, 'A phone can ask and take back. Only a press at the box can approve.'));
+}

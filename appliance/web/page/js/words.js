@@ -1,0 +1,76 @@
+// Plain words for the closed vocabulary in which the box says what became of a request.
+
+const capabilities = {
+  'web.search': 'Web search',
+  'web.fetch': 'Web page',
+  'system.health': 'The box’s health',
+  'pihole.summary': 'Ad blocker',
+  'pihole.pause': 'Pause the ad blocker',
+};
+
+// capability is never shown instead of the name that it stands for, only before it.
+export const capability = (name) => capabilities[name] ?? name ?? 'Request';
+
+const statuses = {
+  failed: ['It did not work', 'Nothing was changed.'],
+  unknown: ['Nobody can say', 'It was sent, and the box cannot tell whether it took effect. It is not tried again by itself.'],
+  rejected: ['Not possible', 'The box refused this before asking anybody.'],
+  denied: ['Denied', 'Somebody said no. It was not done.'],
+  expired: ['Ran out of time', 'It was read at the box, but not decided in time. It was not done.'],
+  expired_unseen: ['Nobody looked', 'Nobody read it at the box in time. It was not done.'],
+  withdrawn: ['Taken back', 'It was taken back before it was decided. It was not done.'],
+};
+
+const codes = {
+  malformed_call: 'The model wrote a request that cannot be read.',
+  ambiguous_call: 'The model wrote a request that can be read in two ways.',
+  truncated_call: 'The model stopped in the middle of a request.',
+  budget_exhausted: 'The model has used up what it may do for one question.',
+  unknown_capability: 'The model asked for something that the box cannot do.',
+  invalid_arguments: 'The model’s request was not valid.',
+  unknown_argument: 'The model’s request held something that does not belong there.',
+  missing_argument: 'Something was missing from the model’s request.',
+  argument_too_long: 'The text was too long to be shown on the box.',
+  undisplayable_text: 'The text holds characters that the box cannot show as they are.',
+  no_live_ask: 'The question that it belongs to is over. Ask again.',
+  not_allowed: 'This phone’s role does not allow it.',
+  frozen: 'Somebody at the box stopped everything that needs a press. Only somebody at the box can release it.',
+  cool_down: 'It has to wait a while after the last no.',
+  denied_in_turn: 'This was denied already for this question.',
+  clock_unset: 'The box does not know the date yet, which it needs for a secure connection.',
+  not_configured: 'This is not set up on the box.',
+  decision_pending: 'Another request of this phone still waits at the box.',
+  display_unavailable: 'The box’s screen does not answer, so nothing can be approved.',
+  receipt_stale: 'Something changed between the press and the sending. Nothing was sent.',
+  audit_unavailable: 'The box cannot write its record, so it does nothing. Check its card.',
+  courier_unavailable: 'The box cannot reach other machines at the moment.',
+  unreachable: 'The other side did not answer. Nothing was sent.',
+  remote_error: 'The other side answered that it failed.',
+  redirect: 'The other side pointed somewhere else. The box does not follow.',
+  bad_response: 'The answer was not as it must be, so it is not shown.',
+  timeout: 'It took too long.',
+  interrupted: 'It was interrupted.',
+};
+
+export function outcome(o) {
+  const [title, plain] = statuses[o.status] ?? ['It ended', 'The box does not say more.'];
+  const why = codes[o.code] ?? o.message ?? plain;
+  const wait = o.retry_in ? ` Ask again in ${seconds(o.retry_in)}.` : '';
+  return { title, text: why + wait, plain: why === plain ? '' : plain };
+}
+
+export const seconds = (n) => (n < 90 ? `${n} seconds` : `${Math.round(n / 60)} minutes`);
+
+const ends = {
+  cancelled: 'Stopped.',
+  length: 'The answer was cut off: it reached the longest that the box allows.',
+  failed: 'The answer broke off.',
+};
+
+export const turnEnd = (end) => (end.reason === 'complete' ? '' : end.message || ends[end.reason] || 'The turn ended.');
+
+export const when = (text) => {
+  const date = text ? new Date(text) : null;
+  if (!date || Number.isNaN(date.valueOf())) return '';
+  return date.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+};
