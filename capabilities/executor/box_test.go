@@ -5,8 +5,6 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
-	"errors"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +13,7 @@ import (
 	"github.com/veraison/go-cose"
 
 	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/audit/audittest"
 	"assent.home.arpa/appliance/clock"
 	"assent.home.arpa/appliance/clock/clocktest"
 	"assent.home.arpa/appliance/ipc"
@@ -118,41 +117,19 @@ func (d *desk) do(f func(context.Context, confirm.Request) confirm.Outcome) {
 	d.decide = f
 }
 
-// journal is the real audit with a switch for each barrier.
+// journal is the real audit, on a disk that fails on demand, with what it would say of itself.
 type journal struct {
 	*audit.Log
-	err                  atomic.Pointer[error]
-	failIntend, failDone atomic.Bool
+	err error // before anything is invoked
 }
 
-var errDisk = errors.Join(audit.ErrUnavailable, errors.New("the disk is gone"))
-
-func (j *journal) Err() error {
-	if p := j.err.Load(); p != nil {
-		return *p
-	}
-	return nil
-}
-
-func (j *journal) Intend(ctx context.Context, entries []audit.Entry, i audit.IntentRecord, inv [16]byte) (audit.Intent, error) {
-	if j.failIntend.Load() {
-		return audit.Intent{}, errDisk
-	}
-	return j.Log.Intend(ctx, entries, i, inv)
-}
-
-func (j *journal) Effect(ctx context.Context, i audit.Intent, e audit.EffectRecord, entries ...audit.Entry) (audit.Seq, error) {
-	if j.failDone.Load() {
-		return 0, errDisk
-	}
-	return j.Log.Effect(ctx, i, e, entries...)
-}
+func (j *journal) Err() error { return j.err }
 
 // box is an executor with everything around it.
 type box struct {
 	*executor.Executor
 	t       *testing.T
-	dir     string
+	disk    *audittest.Disk
 	clock   *clocktest.Clock
 	desk    *desk
 	courier *executortest.Courier
@@ -166,13 +143,13 @@ type box struct {
 
 func newBox(t *testing.T) *box {
 	t.Helper()
-	b := &box{t: t, dir: t.TempDir(), clock: clocktest.New(), local: executortest.Local(), search: executortest.Search()}
+	b := &box{t: t, disk: audittest.NewDisk(), clock: clocktest.New(), local: executortest.Local(), search: executortest.Search()}
 	b.clock.SetWall(time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC), clock.Synced)
 	boot := [16]byte{1, 2, 3}
 	receiptPublic, receiptKey := keys(t)
 	grantPublic, grantKey := keys(t)
 	log, err := audit.Open(t.Context(), audit.Options{
-		Dir: b.dir, Clock: b.clock, BootID: boot, ReceiptKey: receiptPublic, GrantKey: grantPublic, Quota: 16 << 20,
+		Disk: b.disk, Clock: b.clock, BootID: boot, ReceiptKey: receiptPublic, GrantKey: grantPublic, Quota: 16 << 20,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +220,7 @@ func (b *box) records() []audit.Record {
 		b.t.Fatal(err)
 	}
 	var out []audit.Record
-	report, err := audit.Verify(b.t.Context(), os.DirFS(b.dir), audit.VerifyOptions{AllSeals: true, Visit: func(e audit.Entered) error {
+	report, err := audit.Verify(b.t.Context(), b.disk.FS(), audit.VerifyOptions{AllSeals: true, Visit: func(e audit.Entered) error {
 		if e.Inv != (audit.ID{}) {
 			out = append(out, e.Record)
 		}

@@ -33,7 +33,7 @@ func TestDecisionsThatAreNotApprovals(t *testing.T) {
 		t.Run(tt.outcome.String(), func(t *testing.T) {
 			b := newBox(t)
 			b.desk.answer(tt.outcome)
-			b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query), capabilities.StageConfirm, tt.status, tt.code)
+			b.want(b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query), capabilities.StageConfirm, tt.status, tt.code)
 			if got := b.Patience("p1").Left(b.clock.Boot()); got != tt.wait {
 				t.Errorf("the person waits %v, want %v", got, tt.wait)
 			}
@@ -56,7 +56,7 @@ func TestDecisionsThatAreNotApprovals(t *testing.T) {
 
 func TestDenialEndsTheMatterForTheTurn(t *testing.T) {
 	b := newBox(t)
-	c := &executor.Conversation{}
+	c := executor.NewConversation(nil)
 	turn := b.turn(adult(), c)
 	b.desk.answer(confirm.Denied)
 	b.want(b.invoke(turn, "find_pages__v1", query), capabilities.StageConfirm, capabilities.Denied, "")
@@ -76,7 +76,7 @@ func TestCoolDownFollowsThePersonAndNobodyElse(t *testing.T) {
 	b := newBox(t)
 	refuse := func() {
 		b.desk.answer(confirm.Denied)
-		b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query), capabilities.StageConfirm, capabilities.Denied, "")
+		b.want(b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query), capabilities.StageConfirm, capabilities.Denied, "")
 		b.desk.answer(confirm.Approved)
 	}
 	for _, wait := range []time.Duration{30 * time.Second, 2 * time.Minute, 10 * time.Minute, 10 * time.Minute} {
@@ -84,16 +84,16 @@ func TestCoolDownFollowsThePersonAndNobodyElse(t *testing.T) {
 		b.clock.Advance(wait - time.Second)
 		// A new turn in a new conversation changes nothing, and neither does setting the clock.
 		b.clock.SetWall(time.Date(2029, 1, 1, 0, 0, 0, 0, time.UTC), 2)
-		o := b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query)
+		o := b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query)
 		b.want(o, capabilities.StagePolicy, capabilities.Rejected, capabilities.CodeCoolDown)
 		if o.RetryIn != 1 {
 			t.Fatalf("told to wait %d s, not 1", o.RetryIn)
 		}
 		other := executor.Person{Slot: 2, ID: "p2", Phone: "Desk", Role: policy.Adult}
-		b.want(b.invoke(b.turn(other, &executor.Conversation{}), "find_pages__v1", query), capabilities.StageExecute, capabilities.Done, "")
+		b.want(b.invoke(b.turn(other, executor.NewConversation(nil)), "find_pages__v1", query), capabilities.StageExecute, capabilities.Done, "")
 		b.clock.Suspend(time.Second) // sleep counts
 	}
-	b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query), capabilities.StageExecute, capabilities.Done, "")
+	b.want(b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query), capabilities.StageExecute, capabilities.Done, "")
 	refuse()
 	if got := b.Patience("p1").Left(b.clock.Boot()); got != 30*time.Second {
 		t.Fatalf("an approval did not reset the wait: %v", got)
@@ -126,7 +126,7 @@ func TestWithdrawals(t *testing.T) {
 	t.Run("the turn ends", func(t *testing.T) {
 		b := newBox(t)
 		shown, _ := b.wait()
-		turn := b.turn(adult(), &executor.Conversation{})
+		turn := b.turn(adult(), executor.NewConversation(nil))
 		done := b.start(t.Context(), turn)
 		<-shown
 		turn.End()
@@ -136,7 +136,7 @@ func TestWithdrawals(t *testing.T) {
 		b := newBox(t)
 		shown, _ := b.wait()
 		ctx, cancel := context.WithCancel(t.Context())
-		done := b.start(ctx, b.turn(adult(), &executor.Conversation{}))
+		done := b.start(ctx, b.turn(adult(), executor.NewConversation(nil)))
 		<-shown
 		cancel()
 		b.want(<-done, capabilities.StageConfirm, capabilities.Withdrawn, "")
@@ -147,7 +147,7 @@ func TestWithdrawals(t *testing.T) {
 	t.Run("the phone says no", func(t *testing.T) {
 		b := newBox(t)
 		shown, _ := b.wait()
-		turn := b.turn(adult(), &executor.Conversation{})
+		turn := b.turn(adult(), executor.NewConversation(nil))
 		done := b.start(t.Context(), turn)
 		card := <-shown
 		if b.Withdraw(card.Inv, 2, true) || b.Withdraw(capabilities.InvocationID{7}, 1, true) || b.Withdraw(card.Inv, 0, true) {
@@ -170,7 +170,7 @@ func TestWithdrawals(t *testing.T) {
 	})
 	t.Run("too late", func(t *testing.T) {
 		b := newBox(t)
-		o := b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query)
+		o := b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query)
 		if b.Withdraw(o.Inv, 1, true) {
 			t.Fatal("an executed call was withdrawn")
 		}
@@ -180,11 +180,11 @@ func TestWithdrawals(t *testing.T) {
 func TestOnePendingDecisionAPhone(t *testing.T) {
 	b := newBox(t)
 	shown, release := b.wait()
-	first := b.start(t.Context(), b.turn(adult(), &executor.Conversation{}))
+	first := b.start(t.Context(), b.turn(adult(), executor.NewConversation(nil)))
 	<-shown
-	o := b.Invoke(t.Context(), proposal(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query), func(ipc.Pending) { t.Error("announced as pending") })
+	o := b.Invoke(t.Context(), proposal(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query), func(ipc.Pending) { t.Error("announced as pending") })
 	b.want(o, capabilities.StageConfirm, capabilities.Rejected, capabilities.CodeBusy)
-	other := b.start(t.Context(), b.turn(executor.Person{Slot: 2, ID: "p2", Phone: "Desk", Role: policy.Adult}, &executor.Conversation{}))
+	other := b.start(t.Context(), b.turn(executor.Person{Slot: 2, ID: "p2", Phone: "Desk", Role: policy.Adult}, executor.NewConversation(nil)))
 	<-shown
 	close(release)
 	b.want(<-first, capabilities.StageExecute, capabilities.Done, "")
@@ -197,13 +197,13 @@ func TestNobodyIsBotheredForWhatCannotBeDone(t *testing.T) {
 		code    capabilities.Code
 	}{
 		"no courier": {func(b *box) { b.courier.Leave(true) }, capabilities.CodeCourierUnavailable},
-		"no audit":   {func(b *box) { b.journal.err.Store(&errDisk) }, capabilities.CodeAuditUnavailable},
+		"no audit":   {func(b *box) { b.journal.err = audit.ErrUnavailable }, capabilities.CodeAuditUnavailable},
 	} {
 		for _, name := range []string{"find_pages__v1", "box_state__v1"} {
 			b := newBox(t)
 			tt.prepare(b)
 			args := map[string]string{"find_pages__v1": query, "box_state__v1": "{}"}[name]
-			b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), name, args), capabilities.StageConfirm, capabilities.Rejected, tt.code)
+			b.want(b.invoke(b.turn(adult(), executor.NewConversation(nil)), name, args), capabilities.StageConfirm, capabilities.Rejected, tt.code)
 			if len(b.desk.requests())+len(b.courier.Calls()) != 0 {
 				t.Errorf("%s, %s: it was shown or executed", event, name)
 			}

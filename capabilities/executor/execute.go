@@ -11,6 +11,7 @@ import (
 
 	"assent.home.arpa/appliance/audit"
 	"assent.home.arpa/appliance/clock"
+	"assent.home.arpa/appliance/deadline"
 	"assent.home.arpa/appliance/grant"
 	"assent.home.arpa/appliance/ipc"
 	"assent.home.arpa/capabilities"
@@ -47,7 +48,7 @@ type permission struct {
 func (p permission) valid() bool { return p.automatic != (p.evidence.Digest != [32]byte{}) }
 
 // newGrant signs the exact call that was recorded. It demands a reason and a durable intent for this very invocation.
-func newGrant(key ed25519.PrivateKey, c *call, p permission, intent audit.Intent, challenge [32]byte, boot [16]byte, deadline time.Duration) (Grant, error) {
+func newGrant(key ed25519.PrivateKey, c *call, p permission, intent audit.Intent, challenge [32]byte, boot [16]byte, until time.Duration) (Grant, error) {
 	switch {
 	case !p.valid() || p.automatic == c.verdict.NeedsPress:
 		return Grant{}, errors.New("executor: no permission for this call")
@@ -57,7 +58,7 @@ func newGrant(key ed25519.PrivateKey, c *call, p permission, intent audit.Intent
 	signed, err := grant.Sign(key, grant.Claims{
 		Inv: c.inv, Capability: c.spec.Name, Version: c.spec.Version, Revision: c.spec.Revision, Class: c.spec.Class,
 		Args: c.plan.Args, ArgsDigest: c.args, Request: c.plan.Request, Receipt: p.evidence.Digest,
-		Intent: uint64(intent.Seq()), Challenge: challenge, BootID: boot, Deadline: deadline, Body: c.spec.Bounds.Body,
+		Intent: uint64(intent.Seq()), Challenge: challenge, BootID: boot, Deadline: until, Body: c.spec.Bounds.Body,
 	})
 	if err != nil {
 		return Grant{}, err
@@ -78,17 +79,17 @@ func (e *Executor) execute(ctx context.Context, c *call) ipc.Outcome {
 	// Nobody who goes away from here on can keep the outcome from being recorded.
 	ctx = context.WithoutCancel(ctx)
 	start := e.cfg.Clock.Boot()
-	deadline := start + c.spec.Bounds.Timeout
-	intent, err := e.intend(ctx, c, p, deadline)
+	until := start + c.spec.Bounds.Timeout
+	intent, err := e.intend(ctx, c, p, until)
 	if err != nil {
 		return e.end(ctx, c, &ending{stage: capabilities.StageExecute, status: capabilities.Failed, code: capabilities.CodeAuditUnavailable})
 	}
 	var r result
-	g, err := newGrant(e.cfg.GrantKey, c, p, intent, challenge, e.cfg.BootID, deadline)
+	g, err := newGrant(e.cfg.GrantKey, c, p, intent, challenge, e.cfg.BootID, until)
 	if err != nil {
 		r = result{status: capabilities.Failed, code: capabilities.CodeInternal}
 	} else {
-		r = e.spend(ctx, c, g, deadline)
+		r = e.spend(ctx, c, g, until)
 	}
 	r.duration = e.cfg.Clock.Boot() - start
 	return e.settle(ctx, c, intent, g, r)
@@ -149,9 +150,9 @@ type result struct {
 }
 
 // spend sends the grant and judges what comes back.
-func (e *Executor) spend(ctx context.Context, c *call, g Grant, deadline time.Duration) result {
-	ctx, cancel := until(ctx, e.cfg.Clock, deadline+grace)
-	defer cancel()
+func (e *Executor) spend(ctx context.Context, c *call, g Grant, until time.Duration) result {
+	ctx, cancel := deadline.With(ctx, e.cfg.Clock, until+grace)
+	defer cancel(nil)
 	answer, err := e.cfg.Courier.Execute(ctx, g)
 	var refusal *ipc.Error
 	switch {
@@ -214,19 +215,4 @@ func answerCode(code capabilities.Code) capabilities.Code {
 		return code
 	}
 	return capabilities.CodeBadResponse
-}
-
-// until returns a context that also ends when the boot clock reaches t.
-func until(ctx context.Context, clk clock.Clock, t time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	reached, stop := clk.Until(t)
-	go func() {
-		defer stop()
-		select {
-		case <-reached:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
 }

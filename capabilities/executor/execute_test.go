@@ -3,10 +3,12 @@ package executor_test
 import (
 	"context"
 	"errors"
+	"syscall"
 	"testing"
 	"time"
 
 	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/audit/audittest"
 	"assent.home.arpa/appliance/clock"
 	"assent.home.arpa/appliance/grant"
 	"assent.home.arpa/appliance/ipc"
@@ -73,7 +75,7 @@ func TestWhatChangesAfterThePressIsStale(t *testing.T) {
 				change(b)
 				return confirm.Approved
 			})
-			b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query), capabilities.StageExecute, capabilities.Rejected, capabilities.CodeReceiptStale)
+			b.want(b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query), capabilities.StageExecute, capabilities.Rejected, capabilities.CodeReceiptStale)
 			if len(b.courier.Calls()) != 0 {
 				t.Error("something was sent")
 			}
@@ -101,7 +103,7 @@ func TestTurnOrFreezeEndsBetweenPressAndGrant(t *testing.T) {
 	} {
 		t.Run(event, func(t *testing.T) {
 			b := newBox(t)
-			turn := b.turn(adult(), &executor.Conversation{})
+			turn := b.turn(adult(), executor.NewConversation(nil))
 			b.desk.do(func(context.Context, confirm.Request) confirm.Outcome {
 				tt.change(b, turn)
 				return confirm.Approved
@@ -118,7 +120,7 @@ func TestTurnOrFreezeEndsBetweenPressAndGrant(t *testing.T) {
 func TestApprovalWithoutReceiptExecutesNothing(t *testing.T) {
 	b := newBox(t)
 	b = rebuilt(t, b, noReceipts{b.desk})
-	b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query), capabilities.StageExecute, capabilities.Rejected, capabilities.CodeReceiptStale)
+	b.want(b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query), capabilities.StageExecute, capabilities.Rejected, capabilities.CodeReceiptStale)
 	if len(b.courier.Calls()) != 0 {
 		t.Fatal("a call ran without a receipt")
 	}
@@ -131,14 +133,27 @@ func (noReceipts) Redeem(confirm.Receipt, confirm.Binding) (confirm.Evidence, er
 	return confirm.Evidence{}, nil
 }
 
+// TestNoAuditNoExecution: the disk fails at each operation of barrier 1 in turn, before and after the press.
 func TestNoAuditNoExecution(t *testing.T) {
 	for _, name := range []string{"find_pages__v1", "box_state__v1"} {
-		b := newBox(t)
 		args := map[string]string{"find_pages__v1": query, "box_state__v1": "{}"}[name]
-		b.journal.failIntend.Store(true)
-		b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), name, args), capabilities.StageExecute, capabilities.Failed, capabilities.CodeAuditUnavailable)
-		if len(b.courier.Calls()) != 0 {
-			t.Fatalf("%s was executed without an audit", name)
+		for at := 1; ; at++ {
+			b := newBox(t)
+			b.disk.Arm(audittest.Fault{At: at, Err: syscall.EIO, Dead: true})
+			var before int
+			b.courier.Answer(func(_ context.Context, c grant.Claims) (*ipc.Result, error) {
+				before = b.disk.Ops()
+				return executortest.Done(c, []byte(`{"ok":true}`)), nil
+			})
+			o := b.invoke(b.turn(adult(), executor.NewConversation(nil)), name, args)
+			if len(b.courier.Calls()) == 0 {
+				b.want(o, capabilities.StageExecute, capabilities.Failed, capabilities.CodeAuditUnavailable)
+				continue
+			}
+			if at == 1 || before >= at {
+				t.Fatalf("%s was executed although operation %d of %d failed", name, at, before)
+			}
+			break // barrier 1 was through before the fault
 		}
 	}
 }
@@ -147,7 +162,7 @@ func TestClosedAuditStopsEverything(t *testing.T) {
 	b := newBox(t)
 	b.journal.Close()
 	for range 2 {
-		o := b.invoke(b.turn(adult(), &executor.Conversation{}), "box_state__v1", "{}")
+		o := b.invoke(b.turn(adult(), executor.NewConversation(nil)), "box_state__v1", "{}")
 		if o.Code != capabilities.CodeAuditUnavailable || o.Status == capabilities.Done || len(b.courier.Calls()) != 0 {
 			t.Fatalf("%v %s", o.Status, o.Code)
 		}
@@ -156,8 +171,11 @@ func TestClosedAuditStopsEverything(t *testing.T) {
 
 func TestOutcomeThatCannotBeRecordedIsUnknown(t *testing.T) {
 	b := newBox(t)
-	b.journal.failDone.Store(true)
-	o := b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query)
+	b.courier.Answer(func(_ context.Context, c grant.Claims) (*ipc.Result, error) {
+		b.disk.Arm(audittest.Fault{At: 1, Err: syscall.ENOSPC})
+		return executortest.Done(c, []byte(`{"ok":true}`)), nil
+	})
+	o := b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query)
 	b.want(o, capabilities.StageRecord, capabilities.Unknown, capabilities.CodeAuditUnavailable)
 }
 
@@ -186,7 +204,7 @@ func TestCourierLosses(t *testing.T) {
 		t.Run(tt.event, func(t *testing.T) {
 			b := newBox(t)
 			b.courier.Answer(tt.answer)
-			b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query), capabilities.StageExecute, tt.status, tt.code)
+			b.want(b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query), capabilities.StageExecute, tt.status, tt.code)
 			if len(b.courier.Calls()) != 1 {
 				t.Errorf("%d attempts", len(b.courier.Calls()))
 			}
@@ -207,7 +225,7 @@ func TestNoAnswerEndsOnTheBootClock(t *testing.T) {
 		return nil, ctx.Err()
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	done := b.start(ctx, b.turn(adult(), &executor.Conversation{}))
+	done := b.start(ctx, b.turn(adult(), executor.NewConversation(nil)))
 	<-started
 	cancel() // whoever asked is gone; the outcome is recorded all the same
 	select {
@@ -243,7 +261,7 @@ func TestClaimsThatDoNotFitTheGrantAreBadResponses(t *testing.T) {
 			spoil(r)
 			return r, nil
 		})
-		o := b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query)
+		o := b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query)
 		if o.Status != capabilities.Failed || o.Code != capabilities.CodeBadResponse || len(o.Body) != 0 {
 			t.Errorf("%s: %v %s, %d bytes", event, o.Status, o.Code, len(o.Body))
 		}
@@ -275,14 +293,14 @@ func TestEffectThatMayHaveBegunIsUnknown(t *testing.T) {
 		b.courier.Answer(func(_ context.Context, c grant.Claims) (*ipc.Result, error) {
 			return executortest.Failed(c, tt.code, tt.sent), nil
 		})
-		b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query), capabilities.StageExecute, tt.status, tt.code)
+		b.want(b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query), capabilities.StageExecute, tt.status, tt.code)
 	}
 }
 
 func TestGrantNamesTheExactCall(t *testing.T) {
 	b := newBox(t)
 	start := b.clock.Boot()
-	o := b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query)
+	o := b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query)
 	g := b.courier.Calls()[0]
 	challenge, _ := b.courier.Challenge()
 	if g.Inv != o.Inv || g.Challenge != challenge || g.BootID != b.desk.boot || g.Deadline != start+20*time.Second || g.Body != 4096 || g.Class != capabilities.ClassNet {

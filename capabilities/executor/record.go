@@ -45,11 +45,11 @@ func (e *Executor) end(ctx context.Context, c *call, end *ending) ipc.Outcome {
 }
 
 // intend is barrier 1: it returns once the promise is on flash.
-func (e *Executor) intend(ctx context.Context, c *call, p permission, deadline time.Duration) (audit.Intent, error) {
+func (e *Executor) intend(ctx context.Context, c *call, p permission, until time.Duration) (audit.Intent, error) {
 	entries := append(c.proposalEntries(e), c.entry(c.allowed()))
 	entries = append(entries, c.approvalEntries()...)
 	intent := audit.IntentRecord{
-		ArgsDigest: c.args, EffectID: audit.ID(c.inv), RequestDigest: c.request, Deadline: deadline,
+		ArgsDigest: c.args, EffectID: audit.ID(c.inv), RequestDigest: c.request, Deadline: until,
 		Class: c.spec.Class, Idempotent: c.spec.Idempotent, ReceiptDigest: p.evidence.Digest,
 	}
 	if c.plan.Destination != "" {
@@ -63,7 +63,7 @@ func (e *Executor) intend(ctx context.Context, c *call, p permission, deadline t
 // settle is barrier 2: what became of the promise is on flash before anybody hears of it.
 func (e *Executor) settle(ctx context.Context, c *call, intent audit.Intent, g Grant, r result) ipc.Outcome {
 	if r.answered && c.spec.Network != capabilities.NetworkNone {
-		c.Turn.conversation.read(source(c))
+		c.Turn.conversation.Read(source(c))
 	}
 	effect := audit.EffectRecord{
 		Status: r.status, Code: r.code, Duration: max(0, r.duration), Sent: r.sent,

@@ -22,7 +22,7 @@ import (
 
 func TestAutomaticCallRunsWithoutThePanelAndIsRecorded(t *testing.T) {
 	b := newBox(t)
-	turn := b.turn(adult(), &executor.Conversation{})
+	turn := b.turn(adult(), executor.NewConversation(nil))
 	o := b.Invoke(t.Context(), proposal(turn, "box_state__v1", "{}"), func(ipc.Pending) { t.Error("announced as pending") })
 	b.want(o, capabilities.StageExecute, capabilities.Done, "")
 	if string(o.Body) != `{"ok":true}` || o.Name != "box.state" || o.Seq == 0 {
@@ -44,7 +44,7 @@ func TestAutomaticCallRunsWithoutThePanelAndIsRecorded(t *testing.T) {
 
 func TestPressedCallIsBoundToWhatWasShown(t *testing.T) {
 	b := newBox(t)
-	turn := b.turn(adult(), &executor.Conversation{})
+	turn := b.turn(adult(), executor.NewConversation(nil))
 	var pending []ipc.Pending
 	o := b.Invoke(t.Context(), proposal(turn, "find_pages__v1", query), func(p ipc.Pending) { pending = append(pending, p) })
 	b.want(o, capabilities.StageExecute, capabilities.Done, "")
@@ -87,7 +87,7 @@ func TestResolveCorrectsNothingAndRecordsTheBytes(t *testing.T) {
 	b := newBox(t)
 	names := []string{"Search the web", "find_pages", "find_pages__v2", "find_serch__v1", "find_pages__v1\x00", "\xff\xfe"}
 	for _, name := range names {
-		turn := b.turn(adult(), &executor.Conversation{})
+		turn := b.turn(adult(), executor.NewConversation(nil))
 		b.want(b.invoke(turn, name, query), capabilities.StageResolve, capabilities.Rejected, capabilities.CodeUnknownCapability)
 	}
 	records := b.records()
@@ -104,7 +104,7 @@ func TestResolveCorrectsNothingAndRecordsTheBytes(t *testing.T) {
 func TestDriftedCapabilityIsRefused(t *testing.T) {
 	b := newBox(t)
 	b.search.Change(func(s *capabilities.Spec) { s.Description += " It also shares them." })
-	b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query), capabilities.StageResolve, capabilities.Rejected, capabilities.CodeNotConfigured)
+	b.want(b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query), capabilities.StageResolve, capabilities.Rejected, capabilities.CodeNotConfigured)
 }
 
 func TestValidateRefusesBeforeAnybodyIsAsked(t *testing.T) {
@@ -124,7 +124,7 @@ func TestValidateRefusesBeforeAnybodyIsAsked(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.event, func(t *testing.T) {
 			b := newBox(t)
-			turn := b.turn(adult(), &executor.Conversation{})
+			turn := b.turn(adult(), executor.NewConversation(nil))
 			o := b.Invoke(t.Context(), proposal(turn, "find_pages__v1", tt.args), func(ipc.Pending) { t.Error("announced as pending") })
 			b.want(o, capabilities.StageValidate, capabilities.Rejected, tt.code)
 			records := b.records()
@@ -147,7 +147,7 @@ func TestEverythingThatIsShownMustBeShowable(t *testing.T) {
 	} {
 		b := newBox(t)
 		b.search.Replan(change)
-		o := b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query)
+		o := b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query)
 		if o.Code != capabilities.CodeUndisplayable {
 			t.Errorf("%s: %s", what, o.Code)
 		}
@@ -155,7 +155,7 @@ func TestEverythingThatIsShownMustBeShowable(t *testing.T) {
 	b := newBox(t)
 	person := adult()
 	person.Phone = bad
-	b.want(b.invoke(b.turn(person, &executor.Conversation{}), "find_pages__v1", query), capabilities.StageValidate, capabilities.Rejected, capabilities.CodeUndisplayable)
+	b.want(b.invoke(b.turn(person, executor.NewConversation(nil)), "find_pages__v1", query), capabilities.StageValidate, capabilities.Rejected, capabilities.CodeUndisplayable)
 }
 
 // TestLyingAdapterIsCaught: what an adapter renders is held against what its spec promises.
@@ -163,7 +163,7 @@ func TestLyingAdapterIsCaught(t *testing.T) {
 	request := capabilities.Request{Scheme: "http", Host: "evil.example", Port: 80, Address: capabilities.AddressPublic, Bytes: []byte("GET / HTTP/1.1\r\n\r\n")}
 	b := newBox(t)
 	b.local.Replan(func(p capabilities.Plan) capabilities.Plan { p.Request = &request; return p })
-	b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), "box_state__v1", "{}"), capabilities.StageValidate, capabilities.Rejected, capabilities.CodeInternal)
+	b.want(b.invoke(b.turn(adult(), executor.NewConversation(nil)), "box_state__v1", "{}"), capabilities.StageValidate, capabilities.Rejected, capabilities.CodeInternal)
 	for what, change := range map[string]func(*capabilities.Plan){
 		"another host":   func(p *capabilities.Plan) { p.Request.Host = "www.evil.example" },
 		"suffix trick":   func(p *capabilities.Plan) { p.Request.Host = "evilpages.example" },
@@ -176,7 +176,7 @@ func TestLyingAdapterIsCaught(t *testing.T) {
 	} {
 		b := newBox(t)
 		b.search.Replan(func(p capabilities.Plan) capabilities.Plan { change(&p); return p })
-		if o := b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query); o.Code != capabilities.CodeInternal || len(b.desk.requests()) != 0 {
+		if o := b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query); o.Code != capabilities.CodeInternal || len(b.desk.requests()) != 0 {
 			t.Errorf("%s: ended as %s, shown %d times", what, o.Code, len(b.desk.requests()))
 		}
 	}
@@ -200,7 +200,7 @@ func TestPolicyRefusals(t *testing.T) {
 		t.Run(tt.event, func(t *testing.T) {
 			b := newBox(t)
 			tt.prepare(b)
-			b.want(b.invoke(b.turn(tt.person, &executor.Conversation{}), "find_pages__v1", query), capabilities.StagePolicy, capabilities.Rejected, tt.code)
+			b.want(b.invoke(b.turn(tt.person, executor.NewConversation(nil)), "find_pages__v1", query), capabilities.StagePolicy, capabilities.Rejected, tt.code)
 			if len(b.desk.requests())+len(b.courier.Calls()) != 0 {
 				t.Error("it was shown or executed")
 			}
@@ -213,7 +213,7 @@ func TestPolicyRefusals(t *testing.T) {
 
 func TestCapsBindAutomaticCallsToo(t *testing.T) {
 	b := newBox(t)
-	turn := b.turn(adult(), &executor.Conversation{})
+	turn := b.turn(adult(), executor.NewConversation(nil))
 	for range 3 {
 		b.want(b.invoke(turn, "box_state__v1", "{}"), capabilities.StageExecute, capabilities.Done, "")
 	}
@@ -227,14 +227,14 @@ func TestCapsBindAutomaticCallsToo(t *testing.T) {
 		t.Fatalf("%d calls", len(b.courier.Calls()))
 	}
 	// A new turn has its own.
-	b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), "box_state__v1", "{}"), capabilities.StageExecute, capabilities.Done, "")
+	b.want(b.invoke(b.turn(adult(), executor.NewConversation(nil)), "box_state__v1", "{}"), capabilities.StageExecute, capabilities.Done, "")
 }
 
 func TestNothingRunsWithoutALiveAsk(t *testing.T) {
 	b := newBox(t)
-	ended := b.turn(adult(), &executor.Conversation{})
+	ended := b.turn(adult(), executor.NewConversation(nil))
 	ended.End()
-	old := b.turn(adult(), &executor.Conversation{})
+	old := b.turn(adult(), executor.NewConversation(nil))
 	b.clock.Advance(executor.TurnLife)
 	for event, turn := range map[string]*executor.Turn{"none": nil, "ended": ended, "30 minutes old": old} {
 		for _, name := range []string{"box_state__v1", "find_pages__v1", "nothing__v1"} {
@@ -256,7 +256,7 @@ func TestNothingRunsWithoutALiveAsk(t *testing.T) {
 // TestProposalsOfOneTurnRunOneAtATime: a gateway that submits in parallel gains nothing.
 func TestProposalsOfOneTurnRunOneAtATime(t *testing.T) {
 	b := newBox(t)
-	turn := b.turn(adult(), &executor.Conversation{})
+	turn := b.turn(adult(), executor.NewConversation(nil))
 	entered, leave := make(chan struct{}, 2), make(chan struct{})
 	b.courier.Answer(func(_ context.Context, c grant.Claims) (*ipc.Result, error) {
 		entered <- struct{}{}
@@ -286,11 +286,11 @@ func TestProposalsOfOneTurnRunOneAtATime(t *testing.T) {
 func TestWhereAProposalCameFromChangesNothing(t *testing.T) {
 	trace := func(read bool) (cards []string, out []capabilities.Code, rules []string) {
 		b := newBox(t)
-		c := &executor.Conversation{}
+		c := executor.NewConversation(nil)
 		if read {
 			b.invoke(b.turn(adult(), c), "find_pages__v1", query)
 		} else {
-			b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query)
+			b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query)
 		}
 		turn := b.turn(adult(), c)
 		for _, p := range [][2]string{{"find_pages__v1", `{"query":"x","token":"9F3A"}`}, {"find_pages__v1", `{"query":"next"}`}, {"box_state__v1", "{}"}, {"pihole_pause__v1", "{}"}} {
@@ -317,7 +317,7 @@ func TestWhereAProposalCameFromChangesNothing(t *testing.T) {
 
 func TestLocalResultsLeaveNoBanner(t *testing.T) {
 	b := newBox(t)
-	c := &executor.Conversation{}
+	c := executor.NewConversation(nil)
 	b.invoke(b.turn(adult(), c), "box_state__v1", "{}")
 	if len(c.Sources()) != 0 {
 		t.Fatalf("sources %q", c.Sources())
@@ -328,9 +328,9 @@ func TestLogPolicyOmitKeepsDigestsAlone(t *testing.T) {
 	b := newBox(t)
 	b.search.Change(func(s *capabilities.Spec) { s.Log = capabilities.LogOmit })
 	b = rebuilt(t, b, b.desk)
-	b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query), capabilities.StageExecute, capabilities.Done, "")
+	b.want(b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query), capabilities.StageExecute, capabilities.Done, "")
 	b.desk.answer(confirm.Denied)
-	b.want(b.invoke(b.turn(adult(), &executor.Conversation{}), "find_pages__v1", query), capabilities.StageConfirm, capabilities.Denied, "")
+	b.want(b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query), capabilities.StageConfirm, capabilities.Denied, "")
 	for _, r := range b.records() {
 		if blob, ok := r.Payload.(*audit.Blob); ok {
 			t.Errorf("a %s is kept", blob.Purpose)

@@ -120,6 +120,15 @@ type Conversation struct {
 	more    int // sources beyond the bound
 }
 
+// NewConversation returns a conversation that has read sources, or nothing.
+func NewConversation(sources []string) *Conversation {
+	c := &Conversation{}
+	for _, s := range sources {
+		c.Read(s)
+	}
+	return c
+}
+
 // Sources returns what was read, oldest first.
 func (c *Conversation) Sources() []string {
 	c.mu.Lock()
@@ -127,7 +136,8 @@ func (c *Conversation) Sources() []string {
 	return slices.Clone(c.sources)
 }
 
-func (c *Conversation) read(source string) {
+// Read notes that something of source was read.
+func (c *Conversation) Read(source string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if slices.Contains(c.sources, source) {

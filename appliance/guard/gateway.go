@@ -1,0 +1,187 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/capabilities"
+)
+
+// session is one connection of the gateway.
+type session struct {
+	conn    *ipc.Conn
+	greeted atomic.Bool
+}
+
+// serve accepts the gateway until ctx ends. What a connection that drops had pending is withdrawn, since its context ends.
+func (g *guard) serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { g.opts.Gateway.Close() })()
+	var open sync.WaitGroup
+	defer open.Wait()
+	defer cancel()
+	for {
+		conn, err := g.opts.Gateway.Accept()
+		if err != nil {
+			return err
+		}
+		open.Go(func() {
+			if err := g.peer(conn); err != nil {
+				g.log.Warn("connection refused", "err", err)
+				conn.Close()
+				return
+			}
+			g.session(ctx, conn)
+		})
+	}
+}
+
+func (g *guard) session(ctx context.Context, conn net.Conn) {
+	s := &session{conn: ipc.NewConn(conn)}
+	g.mu.Lock()
+	g.sessions[s] = struct{}{}
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.sessions, s)
+	}()
+	err := ipc.Serve(ctx, s.conn, func(ctx context.Context, m ipc.Message, reply func(ipc.Message) error) {
+		if answer := g.handle(ctx, s, m, reply); answer != nil {
+			if err := reply(answer); err != nil && ctx.Err() == nil {
+				g.log.Warn("answer not delivered", "err", err)
+			}
+		}
+	})
+	if errors.Is(err, ipc.ErrProtocol) {
+		g.log.Error("gateway broke the protocol", "err", err)
+		g.note(ctx, audit.KindFault, uint8(audit.FaultProtocol), audit.Fault{Class: audit.FaultProtocol, Where: "gateway"})
+	}
+}
+
+// handle deals with one message of the gateway and returns the answer, or nil where there is none.
+func (g *guard) handle(ctx context.Context, s *session, m ipc.Message, reply func(ipc.Message) error) ipc.Message {
+	if _, hello := m.(*ipc.Hello); !hello && !s.greeted.Load() {
+		return &ipc.Error{Code: capabilities.CodeMalformed, Message: "say hello first"}
+	}
+	switch m := m.(type) {
+	case *ipc.Hello:
+		s.greeted.Store(true)
+		return &ipc.Welcome{BootID: g.opts.BootID, Registry: g.opts.Registry.Digest()}
+	case *ipc.Auth:
+		return g.auth(m)
+	case *ipc.CatalogRequest:
+		return g.catalog(m)
+	case *ipc.Ask:
+		return g.ask(ctx, m)
+	case *ipc.EndAsk:
+		g.asks.end(m.Ask)
+		return nil
+	case *ipc.Propose:
+		return g.propose(ctx, m, reply)
+	case *ipc.Withdraw:
+		g.exec.Withdraw(m.Inv, m.Slot, m.Deny)
+		return nil
+	case *ipc.Claim:
+		g.claim(ctx, m)
+		return nil
+	case *ipc.Pair:
+		return g.pair(ctx, m)
+	case *ipc.StatusRequest:
+		return g.status()
+	}
+	// Well-formed, and not the gateway's to say: an answer, a grant, a result.
+	g.log.Error("gateway sent a message of another role", "kind", m.Kind())
+	g.note(ctx, audit.KindFault, uint8(audit.FaultProtocol), audit.Fault{Class: audit.FaultProtocol, Where: "gateway"})
+	return &ipc.Error{Code: capabilities.CodeMalformed, Message: "a gateway cannot say this"}
+}
+
+// note records what an untrusted peer caused, as far as the rate limit lets it.
+func (g *guard) note(ctx context.Context, of audit.Kind, class uint8, p audit.Payload) {
+	if g.admitted(ctx, of, class) {
+		g.append(ctx, audit.Entry{Payload: p})
+	}
+}
+
+// admitted reports whether an untrusted peer may cause one more record.
+func (g *guard) admitted(ctx context.Context, of audit.Kind, class uint8) bool {
+	suppressed, ok := g.flood.allow(of, class)
+	if len(suppressed) > 0 {
+		g.append(ctx, suppressed...)
+	}
+	return ok
+}
+
+// append records what nothing waits for.
+func (g *guard) append(ctx context.Context, entries ...audit.Entry) {
+	if err := g.journal.Append(context.WithoutCancel(ctx), entries...); err != nil {
+		g.log.Error("record lost", "kind", entries[0].Payload.Kind().String(), "err", err)
+	}
+}
+
+// tell sends a notice to every gateway connection.
+func (g *guard) tell(n ipc.Notice) {
+	g.mu.Lock()
+	var to []*session
+	for s := range g.sessions {
+		if s.greeted.Load() {
+			to = append(to, s)
+		}
+	}
+	g.mu.Unlock()
+	for _, s := range to {
+		if err := s.conn.Send(0, &n); err != nil {
+			g.log.Warn("notice not delivered", "err", err)
+		}
+	}
+}
+
+func (g *guard) status() *ipc.Status {
+	_, pairing := g.desk.PairingCode()
+	g.mu.Lock()
+	display := g.display
+	g.mu.Unlock()
+	s := &ipc.Status{
+		Frozen: g.freezer.frozen(), Pairing: pairing, Phones: g.phones.count(), Display: display,
+		Audit: g.journal.Err() == nil, Courier: g.courier.connected(),
+	}
+	if head, ok := g.journal.head(); ok {
+		s.HeadCode, s.Seal = head.Code(), head.Seal
+	}
+	return s
+}
+
+// claim records what only the gateway can know, as claimed by the gateway.
+func (g *guard) claim(ctx context.Context, m *ipc.Claim) {
+	if m.Class < ipc.ClaimParseFailure || m.Class > ipc.ClaimResult {
+		g.note(ctx, audit.KindFault, uint8(audit.FaultProtocol), audit.Fault{Class: audit.FaultProtocol, Where: "gateway"})
+		return
+	}
+	c := audit.Claim{
+		From: audit.ByGateway, Class: audit.ClaimClass(m.Class), Code: printable(m.Code), Text: m.Detail[:min(len(m.Detail), audit.MaxClaimText)],
+		RawDigest: m.Digest, Ask: audit.ID(m.Ask), Slot: m.Slot, Step: m.Step,
+	}
+	if a, ok := g.asks.find(m.Ask); ok {
+		c.Slot, c.Conversation = a.conv.slot, audit.ID(a.conv.id) // what the guard knows better
+	}
+	g.note(ctx, audit.KindClaim, uint8(c.Class), c)
+}
+
+// printable admits a code of the gateway's own, such as unknown_type, and nothing that is not one.
+func printable(c capabilities.Code) capabilities.Code {
+	if len(c) > 64 {
+		return ""
+	}
+	for _, r := range c {
+		if (r < 'a' || r > 'z') && r != '_' {
+			return ""
+		}
+	}
+	return c
+}

@@ -1,0 +1,105 @@
+package guard
+
+import (
+	"context"
+	"crypto/sha256"
+
+	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/capabilities"
+	"assent.home.arpa/confirm"
+)
+
+// Codes of pairings that came to nothing.
+const (
+	codePairingClosed  capabilities.Code = "pairing_refused"
+	codePairingName    capabilities.Code = "bad_name"
+	codePairingBusy    capabilities.Code = "pairing_busy"
+	codePairingDenied  capabilities.Code = "pairing_denied"
+	codePairingExpired capabilities.Code = "pairing_expired"
+)
+
+func notPaired(code capabilities.Code, message string) *ipc.PairReply {
+	return &ipc.PairReply{Code: code, Message: message}
+}
+
+// pair pairs a phone that knows the code on the panel, once somebody at the box has accepted its name.
+func (g *guard) pair(ctx context.Context, m *ipc.Pair) *ipc.PairReply {
+	if !g.pairing.TryLock() {
+		return notPaired(codePairingBusy, "another phone is being paired; wait until the box is done")
+	}
+	defer g.pairing.Unlock()
+	if g.journal.Err() != nil {
+		return notPaired(capabilities.CodeAuditUnavailable, "the box cannot write its audit, so it pairs no phone")
+	}
+	if !g.desk.CheckPairingCode(m.Code) {
+		g.note(ctx, audit.KindClaim, uint8(audit.ClaimProtocol), audit.Claim{From: audit.ByGateway, Class: audit.ClaimProtocol, Code: codePairingClosed})
+		return notPaired(codePairingClosed, "this is not the code on the box's display; hold both buttons there for three seconds and read it again")
+	}
+	if err := g.phones.check(m.Name, m.Key); err != nil {
+		return notPaired(codePairingName, err.Error())
+	}
+	outcome, err := g.desk.AskAdmin(ctx, confirm.AdminRequest{Kind: confirm.AdminPair, Title: "Pair this phone?", Text: m.Name})
+	if err != nil {
+		g.log.Error("pairing prompt", "err", err)
+		return notPaired(capabilities.CodeDisplayUnavailable, "the box's display does not answer; nothing can be paired")
+	}
+	record := audit.Admin{
+		Action: audit.AdminPair, Outcome: adminOutcome(outcome), By: audit.ByBox,
+		After: sha256.Sum256(m.Key), Text: sha256.Sum256([]byte(m.Name)),
+	}
+	text, _ := audit.BlobOf(audit.BlobAdmin, [16]byte{}, []byte(m.Name))
+	if outcome != confirm.AdminConfirmed {
+		g.note(ctx, audit.KindAdmin, uint8(audit.AdminPair), record)
+		return refusedPairing(outcome)
+	}
+	// The press counts from here on, whether the gateway is still there or not.
+	ctx = context.WithoutCancel(ctx)
+	record.Slot, record.Role = g.phones.upcoming()
+	if err := g.journal.Barrier(ctx, text, audit.Entry{Payload: record}); err != nil {
+		return notPaired(capabilities.CodeAuditUnavailable, "the box cannot write its audit, so it pairs no phone")
+	}
+	ph, err := g.phones.add(m.Name, m.Key)
+	if err != nil {
+		g.log.Error("pairing not stored", "err", err)
+		g.note(ctx, audit.KindFault, uint8(audit.FaultStorage), audit.Fault{Class: audit.FaultStorage, Where: "pairings"})
+		return notPaired(capabilities.CodeInternal, "the box cannot write to its disk, so it pairs no phone")
+	}
+	g.log.Info("phone paired", "slot", ph.Slot, "role", ph.Role.String())
+	g.showIdle()
+	return &ipc.PairReply{OK: true, Slot: ph.Slot, Name: ph.Name, Role: ph.Role}
+}
+
+func refusedPairing(o confirm.AdminOutcome) *ipc.PairReply {
+	switch o {
+	case confirm.AdminBusy:
+		return notPaired(codePairingBusy, "the box shows something else; try again when it is done")
+	case confirm.AdminExpired:
+		return notPaired(codePairingExpired, "nobody at the box accepted this phone in time; try again")
+	case confirm.AdminNoGesture:
+		return notPaired(codePairingClosed, "pairing is closed; hold both buttons at the box for three seconds")
+	case confirm.AdminDisplayLost:
+		return notPaired(capabilities.CodeDisplayUnavailable, "the box's display does not answer; nothing can be paired")
+	case confirm.AdminPanicked:
+		return notPaired(capabilities.CodeFrozen, "the box is frozen; it can only be released with its buttons")
+	}
+	return notPaired(codePairingDenied, "this phone was not accepted at the box")
+}
+
+func adminOutcome(o confirm.AdminOutcome) audit.ApprovalOutcome {
+	switch o {
+	case confirm.AdminConfirmed:
+		return audit.Approved
+	case confirm.AdminDenied:
+		return audit.Denied
+	case confirm.AdminExpired:
+		return audit.Expired
+	case confirm.AdminPanicked:
+		return audit.Panicked
+	case confirm.AdminDisplayLost:
+		return audit.DisplayLost
+	case confirm.AdminBusy, confirm.AdminNoGesture:
+		return audit.Busy
+	}
+	return audit.Withdrawn
+}

@@ -1,0 +1,180 @@
+package guard
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/clock"
+	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/confirm"
+	"assent.home.arpa/confirm/screen"
+)
+
+// idleEvery is how often the idle screen is brought up to date by itself.
+const idleEvery = 30 * time.Second
+
+// watch acts on what happens at the panel.
+func (g *guard) watch(ctx context.Context) {
+	for {
+		select {
+		case n := <-g.desk.Notices():
+			g.noticed(ctx, n)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (g *guard) noticed(ctx context.Context, n confirm.Notice) {
+	g.log.Info("panel notice", "kind", n.Kind.String())
+	switch n.Kind {
+	case confirm.Panic:
+		g.panicked(ctx)
+	case confirm.Unfrozen:
+		g.unfrozen(ctx)
+	case confirm.PairingOpened:
+		g.record(ctx, audit.Admin{Action: audit.AdminPairing, Outcome: audit.Approved, By: audit.ByBox, On: audit.Yes})
+		g.tell(ipc.Notice{Class: ipc.NoticePairingOpen})
+	case confirm.PairingClosed:
+		g.record(ctx, audit.Admin{Action: audit.AdminPairing, Outcome: audit.Approved, By: audit.ByBox, On: audit.No})
+		g.tell(ipc.Notice{Class: ipc.NoticePairingClosed})
+	case confirm.PanelLost, confirm.ButtonsLost:
+		class := audit.FaultDisplay
+		if n.Kind == confirm.ButtonsLost {
+			class = audit.FaultButton
+		}
+		g.setDisplay(false)
+		g.record(ctx, audit.Fault{Class: class, Where: "panel"})
+		g.tell(ipc.Notice{Class: ipc.NoticeDisplayLost})
+	case confirm.PanelBack:
+		g.setDisplay(true)
+		g.tell(ipc.Notice{Class: ipc.NoticeDisplayBack})
+	case confirm.HoldRevoked:
+		g.append(ctx, audit.Entry{Inv: n.Inv, Payload: audit.Admin{Action: audit.AdminRevoke, Outcome: audit.Withdrawn, By: audit.ByBox}})
+	}
+}
+
+// panicked stops everything that needs a press until somebody at the box releases it.
+func (g *guard) panicked(ctx context.Context) {
+	if err := g.freezer.freeze(); err != nil {
+		g.log.Error("the freeze would not survive a restart", "err", err)
+	}
+	killed := g.courier.abortAll()
+	g.record(ctx, audit.Freeze{On: true, By: audit.ByBox, Reason: "panic", Killed: uint32(killed)})
+	g.tell(ipc.Notice{Class: ipc.NoticeFrozen})
+	g.showIdle()
+}
+
+func (g *guard) unfrozen(ctx context.Context) {
+	if err := g.freezer.thaw(); err != nil {
+		g.log.Error("the freeze cannot be ended", "err", err)
+		g.desk.SetFrozen(true)
+		return
+	}
+	g.record(ctx, audit.Freeze{On: false, By: audit.ByBox, Reason: "released at the box"})
+	g.tell(ipc.Notice{Class: ipc.NoticeUnfrozen})
+	g.showIdle()
+}
+
+// record is for what happened at the box: it is on flash before anybody is told.
+func (g *guard) record(ctx context.Context, p audit.Payload) {
+	if err := g.journal.Barrier(context.WithoutCancel(ctx), audit.Entry{Payload: p}); err != nil {
+		g.log.Error("record lost", "kind", p.Kind().String(), "err", err)
+	}
+}
+
+func (g *guard) setDisplay(ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.display = ok
+}
+
+// auditState is told when the audit gets lost or comes back.
+func (g *guard) auditState(err error) {
+	if err == nil {
+		g.log.Info("audit works again")
+		return
+	}
+	g.log.Error("audit unavailable: nothing can be executed", "err", err)
+	g.tell(ipc.Notice{Class: ipc.NoticeAuditLost})
+	if g.desk != nil { // it may be lost from the start
+		g.showIdle()
+	}
+}
+
+func (g *guard) courierState(connected bool) {
+	if connected {
+		g.log.Info("courier connected")
+		g.tell(ipc.Notice{Class: ipc.NoticeCourierBack})
+		return
+	}
+	g.log.Warn("courier lost")
+	g.tell(ipc.Notice{Class: ipc.NoticeCourierLost})
+}
+
+// refresh keeps the idle screen true and records what a flood kept out, until ctx ends.
+func (g *guard) refresh(ctx context.Context) {
+	for ctx.Err() == nil {
+		g.showIdle()
+		if entries := g.flood.drain(); len(entries) > 0 {
+			g.append(ctx, entries...)
+		}
+		due, stop := g.opts.Clock.Until(g.opts.Clock.Boot() + idleEvery)
+		select {
+		case <-due:
+		case <-ctx.Done():
+		}
+		stop()
+	}
+}
+
+func (g *guard) showIdle() {
+	idle := screen.Idle{Today: g.today.value(), Phones: g.phones.count(), Scripted: g.opts.Scripted}
+	if head, ok := g.journal.head(); ok {
+		idle.HeadCode = head.Code()
+	}
+	if g.journal.Err() != nil {
+		idle.Note = "audit lost"
+	}
+	g.desk.SetIdle(idle)
+}
+
+// today counts approvals since midnight, or since the start where the date is not known.
+type today struct {
+	clock clock.Clock
+
+	mu  sync.Mutex
+	day string
+	n   int
+}
+
+func newToday(c clock.Clock) *today { return &today{clock: c} }
+
+func (t *today) count() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rollLocked()
+	t.n++
+}
+
+func (t *today) value() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rollLocked()
+	return t.n
+}
+
+func (t *today) rollLocked() {
+	wall, state := t.clock.Wall()
+	if state == clock.Unset {
+		return
+	}
+	if day := wall.Format(time.DateOnly); day != t.day {
+		if t.day != "" {
+			t.n = 0
+		}
+		t.day = day
+	}
+}
