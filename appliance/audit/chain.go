@@ -75,17 +75,21 @@ func (c *chain) step(r Record, bodyDigest, frameLink Digest, class byte) error {
 	return nil
 }
 
-// time checks that boot time does not run backwards within a boot. A new boot begins with its boot record; what the start
-// writes before that, such as the first genesis, is of the new boot already.
+// time checks that boot time does not run backwards within a run. A run begins with its boot record; what the start writes
+// before that, such as the first genesis, is of the new run already.
 func (c *chain) time(r Record) error {
 	if r.BootID == (ID{}) {
 		return errors.New("no boot id")
 	}
-	if r.BootID == c.boot && r.Boot < c.bootTime {
-		return errors.New("boot time runs backwards")
-	}
-	if r.BootID != c.boot && r.Kind != KindBoot && r.Kind != KindGenesis && r.Kind != KindSegment {
-		return errors.New("a boot id that no boot record announced")
+	switch r.Kind {
+	case KindGenesis, KindSegment, KindBoot:
+	default:
+		if r.BootID != c.boot {
+			return errors.New("a boot id that no boot record announced")
+		}
+		if r.Boot < c.bootTime {
+			return errors.New("boot time runs backwards")
+		}
 	}
 	c.boot, c.bootTime = r.BootID, r.Boot
 	return nil

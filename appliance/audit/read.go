@@ -154,8 +154,19 @@ func (w *window) zeros() error {
 	}
 }
 
+// firstNonZero compares whole blocks, which is what the machine does fast: most of a segment is zeros for most of its life.
 func firstNonZero(b []byte) int {
-	return slices.IndexFunc(b, func(c byte) bool { return c != 0 })
+	var zero [Block]byte
+	at := 0
+	for len(b)-at >= Block && bytes.Equal(b[at:at+Block], zero[:]) {
+		at += Block
+	}
+	for ; at < len(b); at++ {
+		if b[at] != 0 {
+			return at
+		}
+	}
+	return -1
 }
 
 var errNoSeal = errors.New("no seal")

@@ -188,7 +188,7 @@ func (w *writer) recoverSegment(f File, index uint32, last bool) (tornTail, int6
 		return tornTail{}, 0, err
 	}
 	probe := w.chain.fork()
-	end, err := probe.walk(newWindow(bytes.NewReader(content[:size])), index, nil)
+	end, err := probe.walk(newWindow(bytes.NewReader(content)), index, nil)
 	if err == nil {
 		w.chain = probe
 		if size < SegmentSize {
@@ -219,15 +219,15 @@ func (w *writer) recoverSegment(f File, index uint32, last bool) (tornTail, int6
 	return torn, end, zero(f, end, SegmentSize)
 }
 
-// mustBeTorn fails where a batch after the damaged one was sealed: batches are written one after the other, so the damaged
-// one was on flash once.
+// mustBeTorn fails where another batch than the damaged one was sealed after it: batches are written one after the other,
+// so the damaged one was on flash once. The damaged batch's own seal proves nothing, since sectors reach flash in any order.
 func (w *writer) mustBeTorn(tail []byte, d *damage) error {
 	keys, err := w.chain.codec.knownSealKeys(w.disk)
 	if err != nil {
 		return err
 	}
 	for _, claims := range w.chain.codec.sealsIn(tail, append(keys, w.chain.epoch.SealKey)) {
-		if claims.First > w.chain.next {
+		if claims.First != w.chain.next {
 			return fmt.Errorf("%w: %w", ErrCorrupt, d)
 		}
 	}
@@ -236,14 +236,11 @@ func (w *writer) mustBeTorn(tail []byte, d *damage) error {
 
 // setAside copies a torn tail to a file of its own, since somebody may want to know what was lost.
 func (w *writer) setAside(tail []byte, index uint32, offset int64) (tornTail, error) {
-	n := len(tail)
-	for n > 0 && tail[n-1] == 0 {
-		n--
-	}
-	if n == 0 {
+	if firstNonZero(tail) < 0 {
 		return tornTail{}, nil
 	}
-	torn := tornTail{bytes: uint64(n), digest: sha256.Sum256(tail[:n])}
+	tail = bytes.TrimRight(tail, "\x00")
+	torn := tornTail{bytes: uint64(len(tail)), digest: sha256.Sum256(tail)}
 	names, err := w.disk.List()
 	if err != nil {
 		return tornTail{}, err
@@ -259,7 +256,7 @@ func (w *writer) setAside(tail []byte, index uint32, offset int64) (tornTail, er
 	if err := removeFile(w.disk, name); err != nil {
 		return tornTail{}, err
 	}
-	return torn, writeFile(w.disk, name, tail[:n])
+	return torn, writeFile(w.disk, name, tail)
 }
 
 // create begins a log. begun says that a first segment is there in which nothing was ever sealed.

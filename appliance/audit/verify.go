@@ -220,8 +220,8 @@ func (v *verifier) visit(f found) error {
 	return v.o.Visit(Entered{Record: f.Record, Segment: f.segment, Offset: f.offset, Link: f.frame.link, Redacted: f.frame.redacted})
 }
 
-// judge tells damage that a power cut leaves from damage that it cannot: batches are written one after the other, so
-// anything sealed at or after the damage proves that the damaged bytes were whole once.
+// judge tells damage that a power cut leaves from damage that it does not: batches are written one after the other, each
+// with its seal last, into zeros. A seal after the damaged frame says that it was whole once.
 func (v *verifier) judge(d *damage) error {
 	status := Incomplete
 	if d.segment != v.segments[len(v.segments)-1] {
@@ -232,24 +232,20 @@ func (v *verifier) judge(d *damage) error {
 			return fmt.Errorf("audit: %w", err)
 		}
 		defer f.Close()
-		b, err := io.ReadAll(io.LimitReader(f, SegmentSize+1))
-		if err != nil {
+		b := make([]byte, SegmentSize)
+		n, err := io.ReadFull(f, b)
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("audit: reading: %w", err)
 		}
-		// No key is asked for here: if the genesis is damaged there is none.
-		for _, claims := range v.chain.codec.sealsIn(b[min(v.batchStart(d), int64(len(b))):], nil) {
-			if claims.First >= v.chain.first {
-				status = Altered
-			}
+		b = b[:n]
+		// No key is asked for: if the genesis is damaged there is none.
+		if len(v.chain.codec.sealsIn(b[min(d.offset+1, int64(len(b))):], nil)) > 0 {
+			status = Altered
 		}
 	}
 	v.problem(status, d.place, d.err.Error())
 	return nil
 }
-
-// batchStart is the last block that begins at or before the damage; the seal of the damaged batch cannot be before it,
-// since only whole batches were passed.
-func (v *verifier) batchStart(d *damage) int64 { return d.offset - d.offset%Block }
 
 // finish asks what can only be asked at the end.
 func (v *verifier) finish() {

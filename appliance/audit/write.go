@@ -36,11 +36,11 @@ type writer struct {
 	first  uint32 // oldest segment on disk
 	spare  bool   // the next segment is there, zeroed and durable
 
-	batch    []byte // frames since the last seal, not on disk
-	due      <-chan struct{}
-	stopDue  func()
-	sealed   Head // acknowledged
-	signed   Bytes
+	batch   []byte // frames since the last seal, not on disk
+	due     <-chan struct{}
+	stopDue func()
+	sealed  Head // acknowledged
+	signed  Bytes
 
 	wall wallReading
 
