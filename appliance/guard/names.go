@@ -56,19 +56,22 @@ func checkName(name string, existing []string) error {
 // case, accents, spaces and punctuation, and with the letters that panels and eyes confuse made one.
 func skeleton(name string) string {
 	var b strings.Builder
-	for _, r := range norm.NFKD.String(strings.ToLower(name)) {
+	for _, r := range norm.NFKD.String(name) {
 		switch {
 		case unicode.Is(unicode.Mn, r), unicode.IsSpace(r), unicode.IsPunct(r):
 			continue
 		}
-		b.WriteRune(lookalike(unicode.ToLower(r)))
+		b.WriteRune(lookalike(r))
 	}
 	return strings.NewReplacer("rn", "m", "vv", "w", "cl", "d").Replace(b.String())
 }
 
-// lookalike maps a Greek or Cyrillic letter, or a digit, to the Latin letter that it looks like in either case.
+// lookalike maps a Greek or Cyrillic letter, or a digit, to the Latin letter that it looks like, and all to lower case.
 func lookalike(r rune) rune {
-	switch r {
+	if r == 'η' { // its capital looks like an H
+		return 'n'
+	}
+	switch r = unicode.ToLower(r); r {
 	case 'а', 'α':
 		return 'a'
 	case 'в', 'β':

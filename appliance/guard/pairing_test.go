@@ -1,0 +1,103 @@
+package guard_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/guard"
+	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/appliance/wire"
+	"assent.home.arpa/device"
+)
+
+func TestPhoneNames(t *testing.T) {
+	existing := []string{"Kitchen", "Anna's phone"}
+	for _, name := range []string{"Living room", "Ben", "Телефон", "Zoë 2", "Dr. O'Neil_3", strings.Repeat("n", 24)} {
+		if err := guard.CheckName(name, existing...); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, name := range []string{
+		"", " ", " Ben", "Ben ", "  ✓ APPROVED ", "✓ Ben", "APPROVED", "approved", "Denied", "Next  Request", "0wner",
+		strings.Repeat("n", 25), strings.Repeat("n", 200), "Ben\n", "B\u202een", "Be\u200bn", "Ben\u00a0", "12345", "🙂",
+		"Kitchen", "kitchen", "KITCHEN", "Kltchen", "K1tchen", "Kit chen", "Kіtchen", "Кitchen", "kitcheη", "Annas phone", "Anna.s-phone", "Ännas Phone",
+	} {
+		if err := guard.CheckName(name, existing...); err == nil {
+			t.Errorf("%q was accepted", name)
+		}
+	}
+}
+
+func TestPairingNeedsTheCodeAndTheBox(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		p := newPhone(t)
+		key := p.point(t)
+		pair := func(code, name string, key []byte) <-chan *ipc.PairReply {
+			done := make(chan *ipc.PairReply, 1)
+			go func() {
+				a, _ := h.gateway.Call(context.Background(), &ipc.Pair{Code: code, Name: name, Key: key}, nil)
+				r, _ := a.(*ipc.PairReply)
+				done <- r
+			}()
+			h.hands.Wait(time.Second)
+			return done
+		}
+		refused := func(event string, r *ipc.PairReply) {
+			t.Helper()
+			if r == nil || r.OK || r.Code == "" || r.Message == "" {
+				t.Errorf("%s: %+v", event, r)
+			}
+		}
+		refused("pairing is closed", <-pair("000000", "Ben", key))
+		code := h.pairingCode()
+		wrong := "000000"
+		if code == wrong {
+			wrong = "000001"
+		}
+		refused("wrong code", <-pair(wrong, "Ben", key))
+		refused("bad name", <-pair(code, "  ✓ APPROVED ", key))
+		refused("not a point", <-pair(code, "Ben", make([]byte, 65)))
+		refused("the point at another curve's size", <-pair(code, "Ben", key[:64]))
+
+		waiting := pair(code, "Ben", key)
+		refused("two at once", <-pair(code, "Eve", newPhone(t).point(t)))
+		h.hands.Tap(device.Deny)
+		refused("denied at the box", <-waiting)
+		if s := ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{}); s.Phones != 0 {
+			t.Fatal("a phone was paired without the box")
+		}
+		h.hands.Wait(3 * time.Minute) // pairing mode closes
+		first, second := h.pair("Ben"), h.pair("Kitchen")
+		for p, role := range map[*phone]ipc.Role{first: ipc.RoleOwner, second: ipc.RoleAdult} {
+			nonce := [32]byte{5}
+			r := ask[*ipc.AuthReply](h, h.gateway, &ipc.Auth{Slot: p.slot, Nonce: nonce, Sig: p.sign(t, wire.AuthBytes(p.slot, nonce))})
+			if !r.OK || r.Role != role {
+				t.Errorf("slot %d: %+v, want role %v", p.slot, r, role)
+			}
+			r = ask[*ipc.AuthReply](h, h.gateway, &ipc.Auth{Slot: 3 - p.slot, Nonce: nonce, Sig: p.sign(t, wire.AuthBytes(3-p.slot, nonce))})
+			if r.OK {
+				t.Error("a phone was taken for another")
+			}
+		}
+		code = h.pairingCode()
+		refused("a name that is taken", <-pair(code, "kitchen", newPhone(t).point(t)))
+		refused("a key that is paired", <-pair(code, "Other", first.point(t)))
+
+		var paired int
+		for _, a := range find[*audit.Admin](h.records()) {
+			if a.Action == audit.AdminPair && a.Outcome == audit.Approved && a.By == audit.ByBox && a.Slot != 0 {
+				paired++
+			}
+		}
+		if paired != 2 {
+			t.Errorf("%d of 2 pairings are in the audit", paired)
+		}
+		// They survived the restart.
+		if h.turn(first, ipc.ID{1}) == (ipc.ID{}) {
+			t.Error("a paired phone was forgotten")
+		}
+	})
+}
