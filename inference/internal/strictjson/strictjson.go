@@ -56,6 +56,28 @@ func Object(data []byte) ([]Member, error) {
 	return p.top, nil
 }
 
+// Array returns the elements of the array that data is, in order. Its errors are those of Check.
+func Array(data []byte) ([][]byte, error) {
+	if err := Check(data); err != nil {
+		return nil, err
+	}
+	p := &parser{data: data}
+	if !p.accept('[') {
+		return nil, &SyntaxError{p.at, "not an array"}
+	}
+	var out [][]byte
+	for !p.accept(']') {
+		p.accept(',')
+		p.space()
+		from := p.at
+		if err := p.value(2); err != nil {
+			return nil, err
+		}
+		out = append(out, data[from:p.at:p.at])
+	}
+	return out, nil
+}
+
 // String decodes the JSON string that data is.
 func String(data []byte) (string, error) {
 	p := &parser{data: data}

@@ -87,6 +87,18 @@ func TestObjectKeepsTheBytesOfItsValues(t *testing.T) {
 	}
 }
 
+func TestArrayKeepsTheBytesOfItsElements(t *testing.T) {
+	got, err := strictjson.Array([]byte(` [ { "a" : 1 } ,2, [ ] ] `))
+	if err != nil || len(got) != 3 || string(got[0]) != `{ "a" : 1 }` || string(got[1]) != "2" || string(got[2]) != "[ ]" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for _, s := range []string{`{}`, `null`, `[1,]`, `[1][2]`, ``} {
+		if _, err := strictjson.Array([]byte(s)); err == nil {
+			t.Errorf("%q passed as an array", s)
+		}
+	}
+}
+
 func TestCanonicalFormDependsOnTheValueAlone(t *testing.T) {
 	const want = `{"":"\u0001\n\"\\é/","a":[1.50,{"x":9007199254740993,"y":null}],"ü":true}`
 	for _, s := range []string{
