@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit statuses; see the command's documentation.
+const (
+	exitBad       = 1
+	exitUnclear   = 2
+	exitWrongCall = 3
+)
+
+// exitError carries the exit status that an error deserves. Others mean exitUnclear: something kept the command from
+// finding out.
+type exitError struct {
+	status int
+	err    error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func bad(err error) error { return &exitError{exitBad, err} }
+
+// app is one run of the program.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	json     bool
+	started  bool // a command accepted its arguments; errors before that are wrong usage
+	answered bool // a JSON answer was printed
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.newRootCmd()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = errors.New("interrupted")
+	}
+	status := exitUnclear
+	var exit *exitError
+	switch {
+	case errors.As(err, &exit):
+		status = exit.status
+	case !a.started:
+		status = exitWrongCall
+	}
+	fmt.Fprintln(a.err, "assent:", err)
+	if status == exitWrongCall {
+		fmt.Fprintln(a.err, "assent: try: assent --help")
+	}
+	if a.json && !a.answered {
+		a.printJSON(map[string]any{"error": err.Error(), "status": status})
+	}
+	return status
+}
+
+func (a *app) newRootCmd() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "assent",
+		Short:         "Models, engine and records of an Assent box",
+		Long:          "Models, engine and records of an Assent box.\n\nExit status: 0 good, 1 the thing is bad, 2 could not tell or incomplete, 3 wrong usage.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+		PersistentPreRun: func(*cobra.Command, []string) { a.started = true },
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "print the answer as JSON")
+	root.AddCommand(
+		a.newModelCmd(),
+		a.newEngineCmd(),
+	)
+	return root
+}
+
+// group is a command that only holds others.
+func group(use, short string, children ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q", args[0])
+			}
+			return errors.New("which one?")
+		},
+		RunE: func(*cobra.Command, []string) error { return nil },
+	}
+	cmd.AddCommand(children...)
+	return cmd
+}
+
+// printJSON prints v on one line. encoding/json escapes control characters; DEL and C1, which it does not, are escaped too.
+func (a *app) printJSON(v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("assent: internal error: " + err.Error())
+	}
+	var line []byte
+	for _, r := range string(b) {
+		if r >= 0x7f && r < 0xa0 {
+			line = fmt.Appendf(line, `\u%04x`, r)
+		} else {
+			line = utf8.AppendRune(line, r)
+		}
+	}
+	fmt.Fprintf(a.out, "%s\n", line)
+	a.answered = true
+}
