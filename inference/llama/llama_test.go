@@ -257,3 +257,21 @@ func TestAPromptThatDoesNotFitIsRefusedWithItsSize(t *testing.T) {
 		t.Errorf("ended with %v after %d tokens of %d", s.Stop, s.GeneratedTokens, s.PromptTokens)
 	}
 }
+
+// The grammar fixes the envelope: what is no call cannot be written between the marks, and any name can.
+func TestTheGrammarKeepsTheEnvelopeAndNothingElse(t *testing.T) {
+	bad := "Well. <tool_call>\n{'name': 'a__v1', 'arguments': None}\n</tool_call>"
+	good := "a < b <tool_calm> <<tool_call>\n" + `{"name":"rm -rf / ☃","arguments":{"deep":[{"x":[1.5e3,"\"\u00e9",null]}]}}` + "\n</tool_call> done <"
+	for text, fits := range map[string]bool{bad: false, good: true} {
+		e := scriptedtest.Start(t, scripted.Script{Name: "grammar", Replies: []string{text}}, 1024)
+		c := client(t, e.Socket)
+		r := ask("go")
+		if s := step(t, c, r); s.Text != text {
+			t.Errorf("without the grammar: %q", s.Text)
+		}
+		r.Grammar, r.MaxTokens = true, 60
+		if s := step(t, c, r); (s.Text == text) != fits || strings.Contains(s.Text, "<tool_call>\n{'") {
+			t.Errorf("with the grammar: %q", s.Text)
+		}
+	}
+}
