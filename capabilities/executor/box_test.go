@@ -136,9 +136,11 @@ type box struct {
 	journal *journal
 	local   *executortest.Adapter
 	search  *executortest.Adapter
-	frozen  atomic.Bool
-	count   atomic.Int32
-	turns   byte
+	// registry replaces that of local and search.
+	registry *registry.Registry
+	frozen   atomic.Bool
+	count    atomic.Int32
+	turns    byte
 }
 
 func newBox(t *testing.T) *box {

@@ -200,7 +200,7 @@ func judge(c *call, a *ipc.Result) result {
 // refusalCode admits the codes with which a courier may refuse a grant.
 func refusalCode(code capabilities.Code) capabilities.Code {
 	switch code {
-	case capabilities.CodeUnreachable, capabilities.CodeCourierUnavailable, capabilities.CodeTimeout, capabilities.CodeInternal:
+	case capabilities.CodeUnreachable, capabilities.CodeCourierUnavailable, capabilities.CodeTimeout, capabilities.CodeInterrupted, capabilities.CodeInternal:
 		return code
 	}
 	return capabilities.CodeGrantRefused

@@ -20,13 +20,16 @@ import (
 	"assent.home.arpa/confirm/receipt"
 )
 
-// rebuilt registers a box's adapters anew, as a restart does, with another panel.
+// rebuilt registers a box's adapters anew, as a restart does, with another panel or registry.
 func rebuilt(t *testing.T, b *box, d executor.Desk) *box {
 	t.Helper()
 	grantPublic, grantKey := keys(t)
 	reg, err := registry.New(b.local, b.search)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if b.registry != nil {
+		reg = b.registry
 	}
 	b.courier = executortest.NewCourier(grantPublic, b.clock, b.desk.boot)
 	b.Executor, err = executor.New(executor.Config{
