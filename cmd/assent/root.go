@@ -87,6 +87,7 @@ func (a *app) newRootCmd() *cobra.Command {
 	root.AddCommand(
 		a.newModelCmd(),
 		a.newEngineCmd(),
+		a.newAuditCmd(),
 	)
 	return root
 }

@@ -72,11 +72,9 @@ func (f *inode) write(b []byte, off int) {
 	for len(b) > 0 {
 		s, within := off/sector, off%sector
 		n := min(sector-within, len(b))
-		data := make([]byte, sector)
-		switch old := f.now.sectors[s]; {
-		case bytes.Equal(b[:n], zero[:n]) && (n == sector || old == nil):
-			data = nil
-		default:
+		var data []byte
+		if old := f.now.sectors[s]; !bytes.Equal(b[:n], zero[:n]) || (n < sector && old != nil) {
+			data = make([]byte, sector)
 			copy(data, old)
 			copy(data[within:], b[:n])
 		}
