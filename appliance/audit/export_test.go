@@ -55,3 +55,6 @@ func DecodeBody(b []byte) (Record, int, error) {
 	r, err := newCodec().record(f)
 	return r, f.size, err
 }
+
+// Kebab is a field's name as readers print it.
+func Kebab(name string) string { return kebab(name) }

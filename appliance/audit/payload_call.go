@@ -261,11 +261,11 @@ func (p Proposal) check() error {
 
 func (d Decision) check() error {
 	switch {
-	case d.Stage < capabilities.StageParse || d.Stage > capabilities.StageRecord:
-		return errors.New("no such stage")
-	case d.Verdict < Allow || d.Verdict > Refuse:
-		return errors.New("no such verdict")
-	case d.Verdict == Refuse && d.Status != capabilities.Failed && (d.Status < capabilities.Rejected || d.Status > capabilities.Withdrawn):
+	case d.Stage == 0, d.Verdict == 0:
+		return errors.New("no stage or no verdict")
+	case d.Role > maxRole:
+		return errors.New("no such role")
+	case d.Verdict == Refuse && d.Status != capabilities.Failed && d.Status < capabilities.Rejected:
 		return errors.New("a refusal says how it ended: failed, rejected, denied, expired, expired_unseen or withdrawn")
 	case d.Verdict != Refuse && (d.Status != 0 || d.Code != ""):
 		return errors.New("only a refusal has a status or a code")
@@ -275,12 +275,12 @@ func (d Decision) check() error {
 
 func (a Approval) check() error {
 	switch {
-	case a.Outcome < Approved || a.Outcome > Busy:
-		return errors.New("no such outcome")
+	case a.Outcome == 0:
+		return errors.New("no outcome")
 	case (a.Outcome == Approved) != (len(a.Receipt) > 0):
 		return errors.New("a receipt belongs to approved, and to nothing else")
-	case a.Mode > ModeChallenge, len(a.Presses) > MaxPresses, len(a.Pages) > MaxPageBlobs:
-		return errors.New("mode, presses or pages are out of range")
+	case len(a.Presses) > MaxPresses, len(a.Pages) > MaxPageBlobs:
+		return errors.New("too many presses or pages")
 	}
 	return nil
 }
@@ -288,18 +288,15 @@ func (a Approval) check() error {
 func (i IntentRecord) check() error { return nil }
 
 func (e EffectRecord) check() error {
-	if e.Status < capabilities.Done || e.Status > capabilities.Unknown {
+	if e.Status == 0 || e.Status > capabilities.Unknown {
 		return errors.New("an effect is done, failed or unknown")
-	}
-	if e.Cause > CausePanic || e.Accepted > No {
-		return errors.New("cause or acceptance is out of range")
 	}
 	return nil
 }
 
 func (o Observe) check() error {
-	if o.Matches > No || o.Status > capabilities.Unknown {
-		return errors.New("an observation finds yes, no or neither, and done, failed or unknown")
+	if o.Status > capabilities.Unknown {
+		return errors.New("an effect is done, failed or unknown")
 	}
 	return nil
 }
@@ -308,8 +305,8 @@ func (w Withdraw) check() error { return w.By.check() }
 
 func (c Claim) check() error {
 	switch {
-	case c.Class < ClaimParseFailure || c.Class > ClaimTurn:
-		return errors.New("no such class of claim")
+	case c.Class == 0:
+		return errors.New("no class")
 	case len(c.Text) > MaxClaimText, len(c.Name) > MaxName:
 		return errors.New("text or name is too long")
 	}

@@ -8,6 +8,9 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"assent.home.arpa/appliance/clock"
+	"assent.home.arpa/capabilities"
 )
 
 // Version of the format.
@@ -27,6 +30,7 @@ const (
 	MaxPresses   = 32       // edges
 	MaxPageBlobs = 8
 	maxList      = 256 // elements of any list
+	maxRole      = 3   // owner
 )
 
 // Digest is a SHA-256, or an Ed25519 public key. The zero value is none.
@@ -74,6 +78,9 @@ func checkPayload(p Payload) error {
 }
 
 func checkValue(v reflect.Value) error {
+	if most := lastOf(v.Interface()); most > 0 && v.Uint() > most {
+		return fmt.Errorf("there is no number %d", v.Uint())
+	}
 	switch v.Kind() {
 	case reflect.String:
 		return checkText(v.String())
@@ -98,6 +105,53 @@ func checkValue(v reflect.Value) error {
 		}
 	}
 	return nil
+}
+
+// lastOf is the highest number of an enumeration, 0 where x is none. Where 0 is no member, check says so.
+func lastOf(x any) uint64 {
+	switch x.(type) {
+	case capabilities.Stage:
+		return uint64(capabilities.StageRecord)
+	case capabilities.Status:
+		return uint64(capabilities.Withdrawn)
+	case capabilities.Effect:
+		return uint64(capabilities.Write)
+	case capabilities.Network:
+		return uint64(capabilities.NetworkInternet)
+	case capabilities.Privacy:
+		return uint64(capabilities.PrivacyHousehold)
+	case capabilities.LogPolicy:
+		return uint64(capabilities.LogView)
+	case capabilities.Class:
+		return uint64(capabilities.ClassNet)
+	case clock.State:
+		return uint64(clock.Synced)
+	case Verdict:
+		return uint64(Refuse)
+	case ApprovalOutcome:
+		return uint64(Busy)
+	case Mode:
+		return uint64(ModeChallenge)
+	case Cause:
+		return uint64(CausePanic)
+	case Tristate:
+		return uint64(No)
+	case ClaimClass:
+		return uint64(ClaimTurn)
+	case EpochReason:
+		return uint64(EpochSegment)
+	case FaultClass:
+		return uint64(FaultFull)
+	case Purpose:
+		return uint64(BlobAdmin)
+	case Actor:
+		return uint64(ByConsole)
+	case AdminAction:
+		return uint64(AdminQuiet)
+	case ToolState:
+		return uint64(ToolRemoved)
+	}
+	return 0
 }
 
 // checkText refuses what a screen or a terminal might act on, or show as something else.
