@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -255,31 +256,33 @@ func TestNothingRunsWithoutALiveAsk(t *testing.T) {
 
 // TestProposalsOfOneTurnRunOneAtATime: a gateway that submits in parallel gains nothing.
 func TestProposalsOfOneTurnRunOneAtATime(t *testing.T) {
-	b := newBox(t)
-	turn := b.turn(adult(), executor.NewConversation(nil))
-	entered, leave := make(chan struct{}, 2), make(chan struct{})
-	b.courier.Answer(func(_ context.Context, c grant.Claims) (*ipc.Result, error) {
-		entered <- struct{}{}
-		<-leave
-		return executortest.Done(c, []byte(`{"ok":true}`)), nil
+	synctest.Test(t, func(t *testing.T) {
+		b := newBox(t)
+		turn := b.turn(adult(), executor.NewConversation(nil))
+		leave := make(chan struct{})
+		b.courier.Answer(func(_ context.Context, c grant.Claims) (*ipc.Result, error) {
+			<-leave
+			return executortest.Done(c, []byte(`{"ok":true}`)), nil
+		})
+		done := make(chan ipc.Outcome, 2)
+		for range 2 {
+			go func() { done <- b.invoke(turn, "box_state__v1", "{}") }()
+		}
+		synctest.Wait()
+		if n := len(b.courier.Calls()); n != 1 {
+			t.Fatalf("%d calls of one turn run at once", n)
+		}
+		// Whoever gives up while it waits has been withdrawn.
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		b.want(b.Invoke(ctx, proposal(turn, "box_state__v1", "{}"), nil), capabilities.StagePolicy, capabilities.Withdrawn, "")
+		close(leave)
+		<-done
+		<-done
+		if n := len(b.courier.Calls()); n != 2 {
+			t.Fatalf("%d calls", n)
+		}
 	})
-	done := make(chan ipc.Outcome, 2)
-	for range 2 {
-		go func() { done <- b.invoke(turn, "box_state__v1", "{}") }()
-	}
-	<-entered
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	b.want(b.Invoke(ctx, proposal(turn, "box_state__v1", "{}"), nil), capabilities.StagePolicy, capabilities.Withdrawn, "")
-	if len(entered) != 0 || len(b.courier.Calls()) != 1 {
-		t.Fatal("two calls of one turn ran at once")
-	}
-	close(leave)
-	<-done
-	<-done
-	if len(b.courier.Calls()) != 2 {
-		t.Fatalf("%d calls", len(b.courier.Calls()))
-	}
 }
 
 // TestWhereAProposalCameFromChangesNothing: the banner is all that reading leaves behind (A31, W8).
