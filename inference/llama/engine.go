@@ -21,8 +21,9 @@ const (
 	quickCall = 30 * time.Second
 )
 
-// post sends a request and returns the response when its status is 200. The caller closes the body.
-func (c *Client) post(ctx context.Context, path string, body any) (*http.Response, error) {
+// post sends a request and returns the response when its status is 200. The caller closes the body. broken says what it
+// means if the exchange breaks off.
+func (c *Client) post(ctx context.Context, path string, body any, broken error) (*http.Response, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return nil, fmt.Errorf("llama: %w", err)
@@ -32,13 +33,13 @@ func (c *Client) post(ctx context.Context, path string, body any) (*http.Respons
 		return nil, fmt.Errorf("llama: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	return c.do(req)
+	return c.do(req, broken)
 }
 
-func (c *Client) do(req *http.Request) (*http.Response, error) {
+func (c *Client) do(req *http.Request, broken error) (*http.Response, error) {
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, classify(req.Context(), err)
+		return nil, classify(req.Context(), err, broken)
 	}
 	if resp.StatusCode == http.StatusOK {
 		return resp, nil
@@ -47,16 +48,21 @@ func (c *Client) do(req *http.Request) (*http.Response, error) {
 	return nil, refusal(resp)
 }
 
-// classify says what a failed exchange means: nobody there, we hung up, or the engine died over it.
-func classify(ctx context.Context, err error) error {
+// classify says what a failed exchange means: we hung up or waited too long, nobody is there, or it broke off.
+func classify(ctx context.Context, err, broken error) error {
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
 		return fmt.Errorf("%w: %w", inference.ErrUnavailable, op)
 	}
-	return fmt.Errorf("%w: %w", inference.ErrInterrupted, err)
+	return fmt.Errorf("%w: %w", broken, err)
+}
+
+// quick bounds a call that needs no model run. An engine that takes longer is as good as none.
+func quick(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, quickCall, inference.ErrUnavailable)
 }
 
 // refusal reads an error response. The engine's own words stay out of the error, since they may quote a prompt; its error
@@ -81,20 +87,20 @@ func refusal(resp *http.Response) error {
 
 // props fetches what the engine says of itself, raw.
 func (c *Client) props(ctx context.Context) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, quickCall)
+	ctx, cancel := quick(ctx)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://engine/props", nil)
 	if err != nil {
 		return nil, fmt.Errorf("llama: %w", err)
 	}
-	resp, err := c.do(req)
+	resp, err := c.do(req, inference.ErrUnavailable)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	if err != nil {
-		return nil, classify(ctx, err)
+		return nil, classify(ctx, err, inference.ErrUnavailable)
 	}
 	return data, nil
 }
@@ -104,13 +110,13 @@ func (c *Client) tokenize(ctx context.Context, text string, special bool) ([]int
 	if len(text) > maxText {
 		return nil, fmt.Errorf("llama: a text of %d bytes is too long for any prompt", len(text))
 	}
-	ctx, cancel := context.WithTimeout(ctx, quickCall)
+	ctx, cancel := quick(ctx)
 	defer cancel()
 	resp, err := c.post(ctx, "/tokenize", struct {
 		Content string `json:"content"`
 		Add     bool   `json:"add_special"`
 		Parse   bool   `json:"parse_special"`
-	}{text, false, special})
+	}{text, false, special}, inference.ErrUnavailable)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +125,7 @@ func (c *Client) tokenize(ctx context.Context, text string, special bool) ([]int
 		Tokens []int32 `json:"tokens"`
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxBody)).Decode(&out); err != nil {
-		return nil, classify(ctx, err)
+		return nil, classify(ctx, err, inference.ErrUnavailable)
 	}
 	return out.Tokens, nil
 }

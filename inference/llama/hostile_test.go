@@ -261,6 +261,37 @@ func TestAMarkFoundInForeignTextStopsThePrompt(t *testing.T) {
 	}
 }
 
+func TestAnEngineThatHangsUpBeforeAStepIsUnavailable(t *testing.T) {
+	dir, err := os.MkdirTemp("", "assent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l, err := net.Listen("unix", filepath.Join(dir, "engine.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		l.Close()
+		<-done
+	})
+	s, err := client(t, l.Addr().String()).Step(t.Context(), ask("x"), nil)
+	if !errors.Is(err, inference.ErrUnavailable) || errors.Is(err, inference.ErrInterrupted) || s.Stop != 0 {
+		t.Errorf("got %v, %+v", err, s)
+	}
+}
+
 func TestUselessRequestsAreRefusedBeforeTheEngineIsAsked(t *testing.T) {
 	c := client(t, filepath.Join(t.TempDir(), "nobody"))
 	r := ask("x")

@@ -105,11 +105,25 @@ func (c *Client) Step(ctx context.Context, r inference.Request, text func(string
 	if r.MaxTokens < 1 {
 		return inference.Step{}, fmt.Errorf("llama: a step of %d tokens", r.MaxTokens)
 	}
+	s, err := c.step(ctx, r, text)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		s.Stop, err = inference.StopAborted, ctx.Err()
+	case errors.Is(err, inference.ErrInterrupted):
+		s.Stop = inference.StopAborted
+	default:
+		s = inference.Step{}
+	}
+	return s, err
+}
+
+func (c *Client) step(ctx context.Context, r inference.Request, text func(string)) (inference.Step, error) {
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
-		return inference.Step{Stop: inference.StopAborted}, ctx.Err()
+		return inference.Step{}, ctx.Err()
 	}
 	m, ids, err := c.prompt(ctx, r)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -57,29 +56,18 @@ func (c *Client) complete(ctx context.Context, m *model, r inference.Request, pr
 	if r.Grammar {
 		body.Grammar = m.dialect.Grammar()
 	}
-	resp, err := c.post(ctx, "/completion", body)
+	s := stepReader{text: text}
+	s.step.PromptTokens = len(prompt)
+	resp, err := c.post(ctx, "/completion", body, inference.ErrInterrupted)
 	if err != nil {
-		s := inference.Step{}
-		if ctx.Err() != nil || errors.Is(err, inference.ErrInterrupted) {
-			s = inference.Step{Stop: inference.StopAborted, PromptTokens: len(prompt)}
-		}
-		return s, err
+		return s.step, err
 	}
 	defer resp.Body.Close()
-	s := stepReader{m: m, text: text}
-	s.step.PromptTokens = len(prompt)
-	if err := s.read(resp.Body); err != nil {
-		s.step.Stop = inference.StopAborted
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
-		return s.finish(), err
-	}
-	return s.finish(), nil
+	err = s.read(resp.Body)
+	return s.finish(), err
 }
 
 type stepReader struct {
-	m      *model
 	text   func(string)
 	step   inference.Step
 	all    strings.Builder

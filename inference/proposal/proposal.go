@@ -147,10 +147,8 @@ func (c *collector) parsed(m dialect.Markers, stop inference.Stop) Parsed {
 func (s span) item(m dialect.Markers, raw []byte, stop inference.Stop) (Item, string) {
 	fail := func(code capabilities.Code, detail string) Item { return Failure{code, detail, raw} }
 	switch {
-	case stop != inference.StopEnd && s.complete:
-		return fail(capabilities.CodeTruncated, "the answer was cut off after it, so it does not count"), ""
 	case stop != inference.StopEnd:
-		return fail(capabilities.CodeTruncated, "the answer was cut off"), ""
+		return fail(capabilities.CodeTruncated, "the answer was cut off, so no call in it counts"), ""
 	case s.ambiguous != "":
 		return fail(capabilities.CodeAmbiguous, s.ambiguous), ""
 	case len(raw) > MaxCall:

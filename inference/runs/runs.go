@@ -177,12 +177,11 @@ func (r RunInvocation) Link() (Link, error) {
 	return Link{r.ID, sha256.Sum256(body)}, err
 }
 
-// Decode reads a record strictly: it must be in canonical form, without unknown members. It fails with ErrInvalid.
+// Decode reads a record strictly: it must be in canonical form, so it has no unknown member and no key twice. It fails
+// with ErrInvalid.
 func Decode(data []byte) (RunInvocation, error) {
 	var r RunInvocation
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil {
+	if err := json.Unmarshal(data, &r); err != nil {
 		return RunInvocation{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	again, err := r.Canonical()
