@@ -7,7 +7,7 @@ type Turns = turns
 
 // RunWith is Run with conversations of the test's own.
 func RunWith(ctx context.Context, o Options, t Turns) error {
-	return run(ctx, o, func(*guard) (turns, func() error, error) {
+	return run(ctx, o, func(context.Context, *guard) (turns, func() error, error) {
 		return t, func() error { return nil }, nil
 	})
 }

@@ -50,9 +50,9 @@ func (g *guard) run(ctx context.Context) {
 			continue
 		}
 		wait = guardBackoffMin
-		g.set(client)
 		g.log.Info("guard connected")
-		g.state(true)
+		g.state(true) // first, so that who says hello to this guard is not hung up on
+		g.set(client)
 		select {
 		case <-client.Done():
 		case <-ctx.Done():
@@ -60,7 +60,9 @@ func (g *guard) run(ctx context.Context) {
 			<-client.Done()
 		}
 		g.set(nil)
-		g.state(false)
+		if ctx.Err() == nil { // else it is the gateway that goes
+			g.state(false)
+		}
 	}
 }
 

@@ -37,7 +37,7 @@ func newFakeGuard(t *testing.T) *fakeGuard {
 	t.Helper()
 	g := &fakeGuard{
 		path: filepath.Join(t.TempDir(), "guard.sock"), keys: map[uint32]*ecdsa.PublicKey{}, names: map[uint32]string{},
-		counters: map[uint32]uint64{}, code: "K7Q2MX", accept: make(chan bool), changed: make(chan struct{}),
+		counters: map[uint32]uint64{}, code: "482913", accept: make(chan bool), changed: make(chan struct{}),
 	}
 	g.start(t)
 	t.Cleanup(func() { g.stop() })

@@ -75,6 +75,7 @@ type box struct {
 	guard  *fakeGuard
 	turns  *script
 	addr   string
+	dialer *websocket.Dialer
 	cancel context.CancelFunc
 	done   chan error
 }
@@ -86,7 +87,7 @@ func start(t *testing.T, run func(context.Context, conversation.Turn, conversati
 		t.Fatal(err)
 	}
 	b := &box{
-		guard: newFakeGuard(t), addr: l.Addr().String(), done: make(chan error, 1),
+		guard: newFakeGuard(t), addr: l.Addr().String(), dialer: websocket.DefaultDialer, done: make(chan error, 1),
 		turns: &script{run: run, stops: map[ipc.ID]context.CancelFunc{}, snap: map[ipc.ID]wire.Snapshot{}},
 	}
 	cfg := config.Default()
@@ -102,6 +103,47 @@ func start(t *testing.T, run func(context.Context, conversation.Turn, conversati
 	ctx, b.cancel = context.WithCancel(context.Background())
 	go func() { b.done <- gateway.RunWith(ctx, o, b.turns) }()
 	t.Cleanup(func() { b.cancel(); <-b.done })
+	return b
+}
+
+// pipes is a listener whose connections hold nothing back: what a phone has not read, the gateway has not written.
+type pipes struct {
+	net.Listener // for its address
+	conns        chan net.Conn
+	closed       chan struct{}
+	once         sync.Once
+}
+
+func (l *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipes) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+func (l *pipes) dial(context.Context, string, string) (net.Conn, error) {
+	near, far := net.Pipe()
+	l.conns <- far
+	return near, nil
+}
+
+// startOnPipes is start, over pipes.
+func startOnPipes(t *testing.T, run func(context.Context, conversation.Turn, conversation.Emit) error) *box {
+	t.Helper()
+	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	b := start(t, run, func(o *gateway.Options) {
+		l.Listener = o.Listener
+		o.Listener = l
+	})
+	b.addr = "assent.local"
+	b.dialer = &websocket.Dialer{NetDialContext: l.dial}
 	return b
 }
 
@@ -165,7 +207,7 @@ func newHandset(t *testing.T, b *box, slot uint32) *handset {
 // dial connects and reads the challenge.
 func (p *handset) dial() *handset {
 	p.t.Helper()
-	ws, _, err := websocket.DefaultDialer.Dial("ws://"+p.box.addr+"/ws", http.Header{"Origin": {"http://" + p.box.addr}})
+	ws, _, err := p.box.dialer.Dial("ws://"+p.box.addr+"/ws", http.Header{"Origin": {"http://" + p.box.addr}})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func Run(ctx context.Context, o Options) error {
 }
 
 // run takes the conversations from compose, which gets the one connection to the guard.
-func run(ctx context.Context, o Options, compose func(*guard) (turns, func() error, error)) (err error) {
+func run(ctx context.Context, o Options, compose func(context.Context, *guard) (turns, func() error, error)) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	listener, page, err := o.secure()
@@ -51,7 +51,7 @@ func run(ctx context.Context, o Options, compose func(*guard) (turns, func() err
 	defer listener.Close()
 	s := newServer(o, page)
 	s.guard = &guard{path: o.Guard, build: o.Build, log: o.Log, notice: s.guardNotice, state: s.guardState}
-	service, done, err := compose(s.guard)
+	service, done, err := compose(ctx, s.guard)
 	if err != nil {
 		return err
 	}

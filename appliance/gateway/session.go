@@ -109,11 +109,25 @@ func (s *server) hello(ctx context.Context, c *socket, f wire.Upstream) {
 		w.Seal = encodeBinary(status.Seal)
 	}
 	first := [][]byte{encode(f.ID, wire.TypeWelcome, w)}
-	if s.opts.Fixture != "" {
-		first = append(first, encode("", wire.TypeNotice, wire.Notice{Class: "fixture", Message: s.opts.Fixture}))
+	for _, n := range s.standing(status) {
+		first = append(first, encode("", wire.TypeNotice, n))
 	}
 	at.first = append(first, at.first...)
 	c.attach <- at // one hello a connection, so there is room
+}
+
+// standing are the notices that a phone which has just come has missed.
+func (s *server) standing(now *ipc.Status) []wire.Notice {
+	var out []wire.Notice
+	if s.opts.Fixture != "" {
+		out = append(out, wire.Notice{Class: "fixture", Message: s.opts.Fixture})
+	}
+	for class, well := range map[ipc.NoticeClass]bool{ipc.NoticeDisplayLost: now.Display, ipc.NoticeAuditLost: now.Audit, ipc.NoticeCourierLost: now.Courier} {
+		if words, ok := notice(class); ok && !well {
+			out = append(out, words)
+		}
+	}
+	return out
 }
 
 // resume says where in the ring a connection begins, and what it must be sent before that: nothing where the ring holds

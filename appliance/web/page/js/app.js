@@ -62,7 +62,7 @@ async function hello() {
     } else if (error.code !== 'offline') {
       state('offline', 'Not ready');
       banner('hello', sentence(error.message));
-      setTimeout(() => wire.reconnect(), 3000);
+      setTimeout(() => wire.reconnect(), 1000);
     }
     return;
   }
@@ -73,9 +73,8 @@ async function hello() {
   ready = true;
   screen('chat');
   state('online', welcome.model ? `Connected · ${welcome.model}` : 'Connected');
-  banner('hello', '');
-  banner('offline', '');
-  banner('scripted', welcome.scripted ? 'Not a language model: this box recites a test script.' : '');
+  for (const id of ['hello', 'offline', 'guard', 'display', 'courier', 'audit']) banner(id, ''); // what still holds is said again
+  banner('scripted', welcome.scripted ? 'Not a language model: this recites a test script.' : '');
   banner('frozen', welcome.frozen ? 'Somebody at the box stopped everything that needs a press. Only somebody at the box can release it.' : '', 'stop');
   busy();
 }

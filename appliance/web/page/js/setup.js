@@ -30,7 +30,7 @@ export function untrusted(retry) {
 
 // pairing asks for the code on the box's screen. pair(code, name) resolves when somebody at the box has accepted.
 export function pairing(reason, pair) {
-  const code = el('input', { id: 'code', name: 'code', required: true, maxlength: 16, autocomplete: 'off', autocapitalize: 'characters', spellcheck: 'false', inputmode: 'text' });
+  const code = el('input', { id: 'code', name: 'code', required: true, maxlength: 16, autocomplete: 'off', spellcheck: 'false', inputmode: 'numeric' });
   const name = el('input', { id: 'name', name: 'name', required: true, maxlength: 24, autocomplete: 'off', placeholder: 'Anna’s phone' });
   const submit = el('button', { class: 'primary wide', type: 'submit' }, 'Pair this phone');
   const status = el('p', { class: 'pair-status', role: 'status' });
@@ -44,7 +44,7 @@ export function pairing(reason, pair) {
     status.className = 'pair-status waiting';
     status.textContent = 'Now look at the box: check the name on its screen and hold both buttons to accept this phone.';
     try {
-      await pair(code.value.replaceAll(/\s/g, '').toUpperCase(), name.value.trim().normalize('NFC'));
+      await pair(code.value.replaceAll(/\s/g, ''), name.value.trim().normalize('NFC'));
     } catch (error) {
       status.className = 'pair-status problem';
       status.textContent = sentence(error.message ?? 'pairing did not work; try again');

@@ -8,10 +8,19 @@ export class View {
   #log = byID('log');
   #turns = new Map(); // turn → {article, body, prose, cards}
   #local = []; // questions that the box has not taken up yet
+  #pinned = true; // whoever is looking at the newest line keeps it in sight
 
   constructor(withdraw) {
     this.withdraw = withdraw;
     this.phone = '';
+    let height = 0;
+    addEventListener('scroll', () => {
+      const page = document.scrollingElement;
+      const grew = page.scrollHeight !== height; // then it is not the person who moved
+      height = page.scrollHeight;
+      if (!grew) this.#pinned = page.scrollHeight - page.scrollTop - page.clientHeight < 80;
+    }, { passive: true });
+    new ResizeObserver(() => this.#follow()).observe(this.#log);
   }
 
   clear() {
@@ -123,15 +132,15 @@ export class View {
   #add(article) {
     this.#log.append(article);
     this.#emptiness();
-    article.scrollIntoView({ block: 'end' });
+    this.#pinned = true;
+    this.#follow();
   }
 
   #emptiness() { byID('empty').hidden = this.#log.childElementCount > 0; }
 
-  // follow keeps the newest line in sight for whoever is looking at it, and leaves alone whoever has scrolled up.
   #follow() {
     const page = document.scrollingElement;
-    if (page.scrollHeight - page.scrollTop - page.clientHeight < 160) page.scrollTop = page.scrollHeight;
+    if (this.#pinned) page.scrollTop = page.scrollHeight;
   }
 }
 

@@ -1,0 +1,327 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/google/go-cmp/cmp"
+
+	"assent.home.arpa/appliance/conversation"
+	"assent.home.arpa/appliance/gateway"
+	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/appliance/wire"
+)
+
+// hostile is prose that tries to become something that can be tapped, or that fetches.
+const hostile = "See [details](https://evil.example/?d=notes), ![x](https://evil.example/x.png), <img src=https://evil.example/y.png onerror=alert(1)>, " +
+	"<a href=\"https://evil.example/\">here</a>, https://evil.example/bare, <https://evil.example/auto>, mail me@evil.example or call +44 20 7946 0000.\n\n[ref]: https://evil.example/ref"
+
+var citations = json.RawMessage(`{"citations":[
+	{"title":"Eiffel Tower","url":"https://en.wikipedia.org/wiki/Eiffel_Tower","content":"The Eiffel Tower is a wrought-iron lattice tower in Paris. It is 330 metres tall.","retrieved_at":"2026-11-03T12:00:00Z"},
+	{"title":"<b>Not bold</b>","url":"javascript:alert(1)","content":"<script>alert(1)</script> [x](https://evil.example)","retrieved_at":"2026-11-03T12:00:00Z"},
+	{"title":"A very long address","url":"https://en.wikipedia.org/wiki/` + strings.Repeat("Long_", 40) + `","content":"","retrieved_at":"2026-11-03T12:00:00Z"}]}`)
+
+var health = json.RawMessage(`{"uptime":"3 days 2 hours","uptime_seconds":266400,"cpu_count":4,"load_1_min":0.42,"memory_total_mib":3792,"memory_available_mib":2210,"disk_free_mib":21480,"temperature_celsius":51.2,"under_voltage":false}`)
+
+// actor plays the turns that the page is shown; the test holds the press.
+type actor struct {
+	press chan string
+	talk  *script
+	turns int
+}
+
+func (a *actor) run(ctx context.Context, q conversation.Turn, emit conversation.Emit) error {
+	a.turns++
+	id, turn := q.Conversation.String(), "t"+strconv.Itoa(a.turns)
+	items := []wire.Item{{Kind: "question", Turn: turn, Text: q.Text}}
+	emit(wire.TypeTurn, wire.Turn{Conversation: id, Turn: turn, Text: q.Text})
+	say := func(s string) {
+		emit(wire.TypeText, wire.Text{Conversation: id, Turn: turn, Text: s})
+		items = append(items, wire.Item{Kind: "prose", Turn: turn, Text: s})
+	}
+	result := func(o wire.Outcome) {
+		emit(wire.TypeResult, wire.Result{Conversation: id, Turn: turn, Outcome: o})
+		items = append(items, wire.Item{Kind: "outcome", Turn: turn, Outcome: &o})
+	}
+	end := wire.TurnEnd{Conversation: id, Turn: turn, Reason: "complete"}
+	switch q.Text {
+	case "search":
+		say("I will look that up.")
+		emit(wire.TypePending, wire.Pending{
+			Conversation: id, Turn: turn, Invocation: invocation, Capability: "web.search", Version: 1, Revision: "mediawiki/1",
+			Title: "Search Wikipedia for", Text: "how tall is\nthe Eiffel tower", Destination: "wikipedia.org", Pages: 3,
+			Request: "GET /w/api.php?action=query&list=search&srsearch=how+tall HTTP/1.1\r\nHost: en.wikipedia.org\r\n\r\n", ArgsDigest: strings.Repeat("ab", 32),
+		})
+		o := wire.Outcome{Invocation: invocation, Capability: "web.search", Version: 1}
+		select {
+		case o.Status = <-a.press:
+		case <-ctx.Done():
+			o.Status = "withdrawn"
+		}
+		if o.Status == "done" {
+			o.RetrievedAt, o.Data = "2026-11-03T12:00:00Z", citations
+		} else {
+			o.Stage = "confirm"
+		}
+		result(o)
+		say("The tower is 330 metres tall.")
+	case "health":
+		result(wire.Outcome{Invocation: strings.Repeat("11", 16), Capability: "system.health", Version: 1, Status: "done", RetrievedAt: "2026-11-03T12:00:00Z", Data: health})
+		say("All is well.")
+	case "hostile":
+		for _, word := range strings.SplitAfter(hostile, " ") {
+			say(word)
+		}
+	case "endings":
+		for _, o := range []wire.Outcome{
+			{Status: "rejected", Stage: "parse", Code: "malformed_call"},
+			{Capability: "web.search", Status: "rejected", Stage: "policy", Code: "cool_down", RetryIn: 120},
+			{Capability: "web.search", Status: "expired_unseen", Stage: "confirm"},
+			{Capability: "web.search", Status: "unknown", Stage: "execute", Code: "interrupted"},
+		} {
+			result(o)
+		}
+		end.Reason, end.Code, end.Message = "failed", "model_unavailable", "the model stopped in the middle of its answer; ask again"
+	default:
+		say("You said: " + q.Text)
+	}
+	a.talk.keep(q.Conversation, wire.Snapshot{Conversation: id, Items: items})
+	emit(wire.TypeTurnEnd, end)
+	return nil
+}
+
+func startPage(t *testing.T, adjust ...func(*gateway.Options)) (*box, *actor) {
+	t.Helper()
+	a := &actor{press: make(chan string)}
+	b := start(t, a.run, adjust...)
+	a.talk = b.turns
+	return b, a
+}
+
+func TestPage(t *testing.T) {
+	browser := launch(t)
+	for name, test := range map[string]func(*testing.T, context.Context){
+		"a question that needs a press":  pagePress,
+		"prose yields nothing to tap":    pageHostile,
+		"connection lost and back":       pageResume,
+		"what the box says about itself": pageStates,
+		"pairing refused":                pagePairing,
+		"a page without https":           pageInsecure,
+		"taken back":                     pageDeny,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, browser)
+		})
+	}
+}
+
+// A28, A29, C25: the card waits, nothing on it approves, and citations are apart from prose and open by the sheet alone.
+func pagePress(t *testing.T, browser context.Context) {
+	b, a := startPage(t)
+	p := openTab(t, browser, "http://"+b.addr+"/")
+	p.see("#code")
+	p.shot("pairing")
+	p.pair(b)
+	p.see("#empty")
+	p.shot("empty")
+	p.dark(true)
+	p.shot("empty-dark")
+	p.dark(false)
+	p.ask("search")
+	p.see(".pending")
+	p.says(".glass-text", "⏎")
+	if got := p.text(".glass-to strong"); got != "wikipedia.org" {
+		t.Errorf("destination %q", got)
+	}
+	p.shot("pending")
+	p.dark(true)
+	p.shot("pending-dark")
+	p.dark(false)
+	p.click(".pending summary")
+	p.says(".pending dd", "GET /w/api.php?action=query&list=search&srsearch=how+tall HTTP/1.1")
+	p.says(".pending dd", "mediawiki/1")
+	p.shot("pending-details")
+	labels := read[[]string](p, `[...document.querySelectorAll('.pending button, .pending a, .pending input, .pending summary')].map((n) => n.textContent)`)
+	if diff := cmp.Diff([]string{"Details", "Don’t do it"}, labels); diff != "" {
+		t.Errorf("what can be tapped on the card (-want +got)\n%s", diff)
+	}
+	a.press <- "done"
+	p.says(".prose", "The tower is 330 metres tall.")
+	p.gone(".pending")
+	if n := p.count(".prose .citations, .citations .prose"); n != 0 {
+		t.Error("citations and prose are mixed")
+	}
+	if n := p.count(".citations li"); n != 3 {
+		t.Errorf("%d citations", n)
+	}
+	if n := p.count(".citations b, .citations script, .log a"); n != 0 {
+		t.Errorf("%d elements came from a web page", n)
+	}
+	p.shot("result")
+	p.dark(true)
+	p.shot("result-dark")
+	p.dark(false)
+	p.run(chromedp.Evaluate[chromedp.Void](`scrollTo(0, 0)`))
+	p.shot("result-top")
+	p.click(".citations li:nth-child(3) button")
+	p.see("#sheet[open] #sheet-open")
+	if got := p.text("#sheet-url"); got != "https://en.wikipedia.org/wiki/"+strings.Repeat("Long_", 40) {
+		t.Errorf("the sheet shows %q", got)
+	}
+	p.shot("sheet")
+	p.click("#sheet-close")
+	p.click(".citations li:nth-child(2) button")
+	p.says("#sheet-host", "cannot be opened")
+	if read[bool](p, `document.getElementById('sheet-open').hasAttribute('href')`) {
+		t.Error("a javascript: address can be opened")
+	}
+}
+
+// C25: prose yields no link, image, form or detected address.
+func pageHostile(t *testing.T, browser context.Context) {
+	b, _ := startPage(t)
+	p := openTab(t, browser, "http://"+b.addr+"/")
+	p.pair(b)
+	p.ask("hostile")
+	p.says(".prose", "evil.example/ref")
+	if got := p.text(".prose"); got != hostile {
+		t.Errorf("the prose was changed (-want +got)\n%s", cmp.Diff(hostile, got))
+	}
+	if n := p.count(".log a, .log img, .log form, .log iframe, .log button, .log [href], .log [src], .log [onerror]"); n != 0 {
+		t.Errorf("prose became %d elements", n)
+	}
+	if n := p.count(`.prose *`); n != 0 {
+		t.Errorf("prose has %d child elements", n)
+	}
+	if n := p.count(`meta[name="format-detection"][content*="telephone=no"]`); n != 1 {
+		t.Error("phones may turn numbers in prose into links")
+	}
+	p.shot("hostile")
+}
+
+// D5: the connection breaks while a card waits; the press happens; the result is there once and the card is not.
+func pageResume(t *testing.T, browser context.Context) {
+	b, a := startPage(t)
+	p := openTab(t, browser, "http://"+b.addr+"/")
+	p.pair(b)
+	p.ask("search")
+	p.see(".pending")
+	b.guard.stop()
+	p.says(".banner", "guards requests")
+	p.shot("guard-lost")
+	b.guard.start(t)
+	p.says("#state", "Connected")
+	a.press <- "done"
+	p.says(".prose", "The tower is 330 metres tall.")
+	if n := p.count(".result"); n != 1 {
+		t.Errorf("the result is there %d times", n)
+	}
+	p.gone(".pending")
+	p.gone("#banner-guard")
+	p.run(chromedp.Reload())
+	p.says(".prose", "The tower is 330 metres tall.")
+	if n := p.count(".result"); n != 1 {
+		t.Errorf("after a reload the result is there %d times", n)
+	}
+	p.click("#new")
+	p.see("#empty")
+	p.ask("hello")
+	p.says(".prose", "You said: hello")
+	if n := p.count(".question"); n != 1 {
+		t.Errorf("a new conversation has %d questions", n)
+	}
+	b.cancel()
+	p.says(".banner", "cannot be reached")
+	p.shot("offline")
+}
+
+func pageStates(t *testing.T, browser context.Context) {
+	b, _ := startPage(t, func(o *gateway.Options) { o.Scripted, o.Fixture = true, "Web search uses a practice site: nothing leaves this computer." })
+	b.guard.frozen = true
+	p := openTab(t, browser, "http://"+b.addr+"/")
+	p.pair(b)
+	p.says(".banner", "Not a language model")
+	p.says(".banner", "practice site")
+	p.says(".banner", "Only somebody at the box")
+	p.ask("health")
+	p.says(".prose", "All is well.")
+	p.says("td", "51.2 °C")
+	p.shot("health")
+	b.guard.notice(t, ipc.Notice{Class: ipc.NoticeUnfrozen})
+	p.says(".banner", "The box was released")
+	p.gone("#banner-frozen")
+	p.ask("endings")
+	p.says(".ended", "2 minutes")
+	p.says(".ended", "cannot tell whether it took effect")
+	p.says(".problem", "The model stopped in the middle")
+	p.shot("endings")
+	p.dark(true)
+	p.shot("endings-dark")
+}
+
+func pagePairing(t *testing.T, browser context.Context) {
+	b, _ := startPage(t)
+	p := openTab(t, browser, "http://"+b.addr+"/")
+	p.see("#code")
+	p.run(chromedp.SendKeys(chromedp.CSS("#code"), "000000"), chromedp.SendKeys(chromedp.CSS("#name"), "Anna"))
+	p.click(".pair button")
+	p.says(".pair-status", "not the code")
+	p.shot("pairing-wrong")
+	p.run(chromedp.SetValue(chromedp.CSS("#code"), "482913"))
+	p.click(".pair button")
+	p.says(".pair-status", "hold both buttons")
+	p.shot("pairing-wait")
+	b.guard.accept <- false
+	p.says(".pair-status", "did not accept")
+	p.click(".pair button")
+	b.guard.accept <- true
+	p.see("#composer")
+	// The private half of the key is nowhere that a script could read.
+	exported := read[bool](p, `new Promise((done) => {
+		const r = indexedDB.open('assent');
+		r.onsuccess = () => {
+			const g = r.result.transaction('phone').objectStore('phone').get('identity');
+			g.onsuccess = () => crypto.subtle.exportKey('pkcs8', g.result.keys.privateKey).then(() => done(true), () => done(false));
+		};
+	})`, chromedp.EvalAwaitPromise)
+	if exported {
+		t.Error("the phone's key can be copied")
+	}
+	b.guard.unpair(1)
+	p.run(chromedp.Reload())
+	p.says("#setup", "does not know this phone")
+	p.shot("pairing-again")
+}
+
+func pageInsecure(t *testing.T, browser context.Context) {
+	b, _ := startPage(t, func(o *gateway.Options) { o.Config.Gateway.Hosts = []string{"box.lan"} })
+	_, port, _ := net.SplitHostPort(b.addr)
+	p := openTab(t, browser, "http://box.lan:"+port+"/")
+	p.says("#setup", "https://box.lan:"+port+"/")
+	p.shot("insecure")
+}
+
+func pageDeny(t *testing.T, browser context.Context) {
+	b, a := startPage(t)
+	p := openTab(t, browser, "http://"+b.addr+"/")
+	p.pair(b)
+	p.ask("search")
+	p.see(".pending")
+	p.click(".pending > button")
+	if w := await[*ipc.Withdraw](t, b.guard, 1); w[0].Inv.String() != invocation {
+		t.Errorf("withdrawn: %+v", w[0])
+	}
+	a.press <- "denied"
+	p.says(".ended", "Somebody said no")
+	p.gone(".pending")
+	p.ask("search")
+	p.see(".pending")
+	p.click("#stop")
+	p.says(".ended", "Taken back")
+}
