@@ -18,6 +18,12 @@ func Decode(p Page) (string, error) {
 	if !isText(&p.Frame) {
 		return "", ErrNotText
 	}
+	return Read(p)
+}
+
+// Read reads the rows of any page that is set in plain rows back from its pixels, whatever its header says: who asks, the
+// text, the details, and a destination that was too long to be drawn large.
+func Read(p Page) (string, error) {
 	var text strings.Builder
 	for n := range textRows {
 		y := textTop + n*line

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"assent.home.arpa/appliance/worker/spawn"
 )
 
 // Restart delays, doubling from the first to the last while a role keeps dying young.
@@ -25,9 +27,6 @@ const (
 
 // stopGrace is how long a process may take to end before it is killed.
 const stopGrace = 5 * time.Second
-
-// maxWorkers bounds the workers of one socket.
-const maxWorkers = 8
 
 // Set is the processes of one box.
 type Set struct {
@@ -47,11 +46,19 @@ func NewSet(dir string, log *slog.Logger) (*Set, error) {
 	return &Set{logs: dir, log: log, pids: map[string]int{}}, nil
 }
 
+func (s *Set) logFile(name string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(s.logs, name+".log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("process: %w", err)
+	}
+	return f, nil
+}
+
 // Keep runs what start makes until ctx ends, and starts it again whenever it exits.
 func (s *Set) Keep(ctx context.Context, name string, start func() (*exec.Cmd, error)) error {
-	out, err := os.OpenFile(filepath.Join(s.logs, name+".log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
+	out, err := s.logFile(name)
 	if err != nil {
-		return fmt.Errorf("process: %w", err)
+		return err
 	}
 	s.all.Go(func() {
 		defer out.Close()
@@ -126,58 +133,24 @@ func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }
 
-// Accept starts a process for each connection to l, with the connection as its standard input, as systemd does for a
-// socket unit with Accept=yes and StandardInput=socket.
-func (s *Set) Accept(ctx context.Context, name string, l *net.UnixListener, command func() *exec.Cmd) error {
-	out, err := os.OpenFile(filepath.Join(s.logs, name+".log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
+// Spawn starts a process for each connection to l, until ctx ends, as systemd does for a socket unit with Accept=yes.
+func (s *Set) Spawn(ctx context.Context, name string, l *net.UnixListener, command func(context.Context) *exec.Cmd) error {
+	out, err := s.logFile(name)
 	if err != nil {
-		return fmt.Errorf("process: %w", err)
+		return err
 	}
-	stop := context.AfterFunc(ctx, func() { l.Close() })
 	s.all.Go(func() {
 		defer out.Close()
-		defer stop()
-		var workers sync.WaitGroup
-		defer workers.Wait()
-		slots := make(chan struct{}, maxWorkers)
-		for {
-			c, err := l.AcceptUnix()
-			if err != nil {
-				return
-			}
-			select {
-			case slots <- struct{}{}:
-			default:
-				c.Close() // the courier sees a worker that died at once
-				continue
-			}
-			workers.Go(func() {
-				defer func() { <-slots }()
-				if err := one(ctx, c, command(), out); err != nil && ctx.Err() == nil {
-					s.log.Warn("a worker failed", "worker", name, "why", err)
-				}
-			})
+		err := spawn.Serve(ctx, l, func(ctx context.Context) *exec.Cmd {
+			cmd := command(ctx)
+			cmd.Stdout, cmd.Stderr = out, out
+			cmd.SysProcAttr = attributes()
+			return cmd
+		})
+		if err != nil {
+			s.log.Error("workers cannot be started any more", "worker", name, "why", err)
 		}
 	})
-	return nil
-}
-
-func one(ctx context.Context, c *net.UnixConn, cmd *exec.Cmd, out *os.File) error {
-	f, err := c.File()
-	c.Close()
-	if err != nil {
-		return err
-	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = f, out, out
-	cmd.SysProcAttr = attributes()
-	err = cmd.Start()
-	f.Close()
-	if err != nil {
-		return err
-	}
-	if err := end(ctx, cmd); err != nil && cmd.ProcessState.ExitCode() != 0 {
-		return err
-	}
 	return nil
 }
 

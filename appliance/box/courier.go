@@ -1,0 +1,46 @@
+package box
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"assent.home.arpa/appliance/clock"
+	"assent.home.arpa/appliance/config"
+	"assent.home.arpa/appliance/courier"
+	"assent.home.arpa/appliance/worker"
+	"assent.home.arpa/capabilities"
+	"assent.home.arpa/capabilities/health"
+	"assent.home.arpa/capabilities/websearch"
+)
+
+// Courier runs the courier of a box. addresses says where connections may lead: courier.NewHousePolicy on a box.
+func Courier(ctx context.Context, c config.Config, l net.Listener, peers Peers, addresses courier.AddressPolicy, log *slog.Logger) error {
+	boot, err := BootID()
+	if err != nil {
+		return err
+	}
+	sockets := At(c.Paths.Runtime)
+	return courier.Run(ctx, courier.Options{
+		Guard: l, GuardUID: peers.Guard, GrantKeyFile: sockets.GrantKey, Clock: clock.System(), BootID: boot,
+		Workers: sockets.Workers(), Addresses: addresses, Resolver: net.DefaultResolver, Log: log,
+	})
+}
+
+// Worker makes one call on conn, in a process that has no other business.
+func Worker(ctx context.Context, c config.Config, class capabilities.Class, conn *net.UnixConn, peers Peers, log *slog.Logger) error {
+	o := worker.Options{
+		Class: class, CourierUID: peers.Courier, Clock: clock.System(), Log: log,
+		Handlers: []capabilities.Handler{
+			health.Handler{Root: os.DirFS("/"), State: c.Paths.State},
+			websearch.MediaWikiHandler(time.Now),
+			websearch.SearXNGHandler(time.Now),
+		},
+	}
+	if class == capabilities.ClassNone {
+		o.Read = []string{"/proc", "/sys"}
+	}
+	return worker.Run(ctx, conn, o)
+}

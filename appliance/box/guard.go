@@ -1,0 +1,69 @@
+package box
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"assent.home.arpa/appliance/clock"
+	"assent.home.arpa/appliance/config"
+	"assent.home.arpa/appliance/guard"
+	"assent.home.arpa/capabilities"
+	"assent.home.arpa/capabilities/health"
+	"assent.home.arpa/capabilities/registry"
+	"assent.home.arpa/capabilities/websearch"
+	"assent.home.arpa/device"
+)
+
+// Panel is the hardware that the guard owns.
+type Panel struct {
+	Display device.Display
+	Buttons device.Buttons
+	Lamp    device.Lamp
+}
+
+// Peers are the users that the roles run as, by which the sockets' second lock goes.
+type Peers struct {
+	Gateway, Guard, Courier uint32
+}
+
+// Guard runs the guard of a box.
+func Guard(ctx context.Context, c config.Config, p Panel, l net.Listener, peers Peers, address string, scripted bool, log *slog.Logger, ready func()) error {
+	boot, err := BootID()
+	if err != nil {
+		return err
+	}
+	reg, err := Registry(c)
+	if err != nil {
+		return err
+	}
+	sockets := At(c.Paths.Runtime)
+	return guard.Run(ctx, guard.Options{
+		Config: c, Clock: clock.System(), BootID: boot,
+		Display: p.Display, Buttons: p.Buttons, Lamp: p.Lamp,
+		Registry: reg, Gateway: l, GatewayUID: peers.Gateway,
+		Courier: sockets.Courier, CourierUID: peers.Courier,
+		GrantKeyFile: sockets.GrantKey, StateDir: StateDir(c, "guard"),
+		Address: address, Scripted: scripted, Log: log, Ready: ready,
+	})
+}
+
+// Registry holds what this box can do.
+func Registry(c config.Config) (*registry.Registry, error) {
+	search, err := searchAdapter(c.Search)
+	if err != nil {
+		return nil, err
+	}
+	return registry.New(health.Adapter{}, search)
+}
+
+func searchAdapter(s config.Search) (capabilities.Adapter, error) {
+	switch s.Kind {
+	case "mediawiki":
+		return websearch.MediaWiki(s.URL, s.Label)
+	case "searxng":
+		return websearch.SearXNG(s.URL, s.Label)
+	}
+	return nil, fmt.Errorf("box: search.kind %q is neither mediawiki nor searxng", s.Kind)
+}

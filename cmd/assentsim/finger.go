@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"assent.home.arpa/cmd/assentsim/internal/panel"
+	"assent.home.arpa/confirm/screen"
+	"assent.home.arpa/device"
+)
+
+// How long the demonstration's finger does things. A person is slower.
+const (
+	bothHold    = 3300 * time.Millisecond // opens pairing mode, and accepts an administrative prompt
+	approveHold = 1800 * time.Millisecond
+	readPage    = 1600 * time.Millisecond // longer than a full page must be on screen: 700 ms + 48 × 15 ms
+	gaze        = 3 * time.Second         // for a picture to appear
+	tries       = 5
+)
+
+// finger is somebody at the drawn panel: it sees pixels and moves buttons, and knows nothing else.
+type finger struct {
+	glass *panel.Glass
+}
+
+// see waits until the panel shows what it looks for.
+func (f finger) see(ctx context.Context, what string, found func(device.Frame) bool) (device.Frame, error) {
+	ctx, cancel := context.WithTimeout(ctx, gaze)
+	defer cancel()
+	changes, stop := f.glass.Watch()
+	defer stop()
+	for {
+		if v := f.glass.View(); !v.Lost && found(v.Frame) {
+			return v.Frame, nil
+		}
+		select {
+		case <-changes:
+		case <-ctx.Done():
+			return device.Frame{}, fmt.Errorf("the panel did not show %s in %s", what, gaze)
+		}
+	}
+}
+
+// read looks at what is shown for as long as a full page must be on screen before anything counts.
+func (f finger) read(ctx context.Context) error {
+	select {
+	case <-time.After(readPage):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// codeLength is how many digits a pairing code has.
+const codeLength = 6
+
+// readCode reads a pairing code from the pixels: of all digits, the one whose picture at each place differs least.
+func readCode(shown device.Frame, address string) string {
+	code := slices.Repeat([]byte{'0'}, codeLength)
+	for i := range code {
+		best, least := byte(0), device.Width*device.Height
+		for _, c := range []byte("0123456789") {
+			code[i] = c
+			if d := differs(shown, screen.DrawPairing(string(code), address, time.Minute)); d < least {
+				best, least = c, d
+			}
+		}
+		code[i] = best
+	}
+	return string(code)
+}
+
+func differs(a, b device.Frame) int {
+	n := 0
+	for x := range device.Width {
+		for y := range device.Height {
+			if a.At(x, y) != b.At(x, y) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// content is the part of a card's page that its digest covers: everything but the strip at the bottom.
+func content(f device.Frame) [device.Width * device.Height / 8 * 7 / 8]byte {
+	return [device.Width * device.Height / 8 * 7 / 8]byte(f[:])
+}
+
+// approve opens the waiting card, reads every page and then holds the button. It returns the pages as they were shown.
+func (f finger) approve(ctx context.Context, pages int) ([]screen.Page, error) {
+	var shown []screen.Page
+	for i := range pages {
+		frame, err := f.turn(ctx, i, pages)
+		if err != nil {
+			return shown, err
+		}
+		shown = append(shown, screen.Page{Frame: frame})
+		if err := f.read(ctx); err != nil {
+			return shown, err
+		}
+	}
+	f.glass.Hold(approveHold, device.Approve)
+	return shown, nil
+}
+
+// turn taps until page i is on the glass: a tap that comes before the card does nothing.
+func (f finger) turn(ctx context.Context, i, pages int) (device.Frame, error) {
+	var err error
+	for range tries {
+		f.glass.Tap(device.Approve)
+		var frame device.Frame
+		frame, err = f.see(ctx, fmt.Sprintf("page %d of %d", i+1, pages), func(now device.Frame) bool { return numbered(now, i, pages) })
+		if err == nil {
+			return frame, nil
+		}
+	}
+	return device.Frame{}, err
+}
+
+// numbered recognises a page by the number in its header, with or without the mark of a card that has a caution.
+func numbered(f device.Frame, i, pages int) bool {
+	const right = 96 // the number is right of this column of RAM page 0
+	for _, taint := range []string{"", "x"} {
+		card := screen.Card{Title: "x", Text: strings.Repeat("x ", 24*pages), Taint: taint}
+		like, err := screen.Pages(card)
+		if err != nil {
+			return false
+		}
+		for n := len(like); n > pages; n = len(like) {
+			card.Text = card.Text[48:]
+			if like, err = screen.Pages(card); err != nil {
+				return false
+			}
+		}
+		if len(like) == pages && slices.Equal(f[right:device.Width], like[i].Frame[right:device.Width]) {
+			return true
+		}
+	}
+	return false
+}
+
+// words reads one shown page back from its pixels. Large destinations are recognised by drawing them again.
+func words(p screen.Page, destination string) string {
+	if again, err := screen.Pages(screen.Card{Title: "x", Destination: destination}); err == nil {
+		body := content(again[len(again)-1].Frame)
+		if now := content(p.Frame); slices.Equal(now[device.Width:], body[device.Width:]) {
+			return "goes to: " + destination
+		}
+	}
+	text, err := screen.Read(p)
+	if err != nil {
+		return "(a picture that cannot be read back: " + err.Error() + ")"
+	}
+	return text
+}

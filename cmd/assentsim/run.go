@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/term"
+
+	"assent.home.arpa/cmd/assentsim/internal/panel"
+)
+
+func runBox(ctx context.Context, c console, args []string) error {
+	f := newFlags("run", c)
+	p := plan{errLog: c.err}
+	f.StringVar(&p.state, "state", stateDir(), "`directory` for audit, pairings, conversations and logs")
+	f.StringVar(&p.listen, "listen", "127.0.0.1:8480", "`address` of the phone page; off loopback it is served over https")
+	f.StringVar(&p.panel, "panel", "127.0.0.1:8481", "loopback `address` of the drawn panel")
+	f.StringVar(&p.model, "model", os.Getenv("MODEL"), "model id or `path` of a .gguf file (default: $MODEL, else the manifest's)")
+	f.StringVar(&p.search, "search", "auto", "where searches go: auto, wikipedia, practice, or the `address` of a SearXNG")
+	f.BoolVar(&p.recite, "scripted", false, "use the scripted test model")
+	terminal := f.Bool("terminal", false, "draw the panel in this terminal as well")
+	if err := parse(f, args); err != nil {
+		return err
+	}
+	s, err := start(ctx, c.out, p)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	fmt.Fprintf(c.out, "\nphone page:  %s\npanel:       %s\n\n", s.address, s.panel)
+	fmt.Fprintln(c.out, "Open both. To pair the phone page, hold both buttons of the panel for 3 seconds and type the code that it shows.")
+	if s.model.scripted {
+		fmt.Fprintln(c.out, "The model is a TEST SCRIPT, not a language model.")
+	}
+	if s.search.fixture != "" {
+		fmt.Fprintln(c.out, s.search.fixture)
+	}
+	fmt.Fprintf(c.out, "The audit is in %s; check it with: bin/assent audit verify %[1]s\n", auditDir(s))
+	fmt.Fprintln(c.out, "Control-C ends it.")
+	if *terminal {
+		return onTerminal(ctx, c, s.glass)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func onTerminal(ctx context.Context, c console, g *panel.Glass) error {
+	fd := int(c.in.Fd())
+	if !term.IsTerminal(fd) {
+		return usageError("-terminal needs a terminal")
+	}
+	was, err := term.MakeRaw(fd)
+	if err != nil {
+		return fmt.Errorf("terminal: %w", err)
+	}
+	defer term.Restore(fd, was)
+	return panel.Terminal(ctx, g, c.in, c.out)
+}
+
+// stateDir is where a simulated box lives between runs (XDG base directory specification).
+func stateDir() string {
+	if d := os.Getenv("XDG_STATE_HOME"); d != "" {
+		return filepath.Join(d, "assentsim")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return filepath.Join(os.TempDir(), "assentsim-state")
+	}
+	return filepath.Join(home, ".local", "state", "assentsim")
+}
+
+func auditDir(s *sim) string { return filepath.Join(s.config.Paths.State, "guard", "audit") }
