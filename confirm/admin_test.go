@@ -69,6 +69,14 @@ func TestAdminNeedsBothButtonsHeld(t *testing.T) {
 			b.hands.Hold(approve, 2*time.Second)
 			b.hands.Release(deny)
 		}, 0},
+		{"both, and the release of deny was lost", func(b *box) {
+			b.hands.Press(approve)
+			b.hands.Press(deny)
+			b.hands.Wait(time.Second)
+			b.buttons.Lose(deny, 1)
+			b.hands.Release(deny)
+			b.hands.Wait(4 * time.Second)
+		}, 0},
 		{"deny tapped", func(b *box) { b.hands.Tap(deny) }, confirm.AdminDenied},
 		{"deny for 5 s", func(b *box) { b.hands.Hold(deny, 5100*time.Millisecond) }, confirm.AdminPanicked},
 		{"nobody", func(b *box) { b.hands.Wait(time.Minute) }, confirm.AdminExpired},
@@ -103,6 +111,10 @@ func TestAdminTooFastDoesNotCount(t *testing.T) {
 		b.hands.Wait(3100 * time.Millisecond)
 		p := b.admin(confirm.AdminReset)
 		b.hands.Wait(10 * time.Second)
+		b.hands.Release(approve)
+		b.hands.Wait(100 * time.Millisecond)
+		b.hands.Press(approve) // deny is still down since the gesture
+		b.hands.Wait(4 * time.Second)
 		if p.answered() {
 			t.Errorf("answered %v", p.out)
 		}

@@ -10,9 +10,6 @@ import (
 	"assent.home.arpa/confirm/screen"
 )
 
-// verdict is what Ask returns.
-type verdict struct{ decision Decision }
-
 // asking is one Ask that waits.
 type asking struct {
 	card     *card
@@ -34,7 +31,7 @@ func (d *Desk) Ask(ctx context.Context, r Request) (Decision, error) {
 	if len(pages) == 0 || len(pages) > maxPages {
 		return Decision{}, fmt.Errorf("%w: %d pages, at most %d", ErrRequest, len(pages), maxPages)
 	}
-	reply := make(chan verdict, 1)
+	reply := make(chan Decision, 1)
 	a := &asking{
 		card:     &card{req: r, pages: pages, digest: screen.Digest(pages), reply: reply},
 		withdraw: make(chan struct{}),
@@ -60,8 +57,8 @@ func (d *Desk) Ask(ctx context.Context, r Request) (Decision, error) {
 		return Decision{}, ErrClosed
 	}
 	select {
-	case v := <-reply:
-		return v.decision, nil
+	case d := <-reply:
+		return d, nil
 	case <-ctx.Done():
 	case <-a.withdraw:
 	case <-d.closed:
@@ -69,13 +66,13 @@ func (d *Desk) Ask(ctx context.Context, r Request) (Decision, error) {
 	// Withdrawing can only end what has not been decided: the panel has the last word, and it answers either way.
 	d.send(withdraw{r.Inv})
 	select {
-	case v := <-reply:
-		return v.decision, nil
+	case d := <-reply:
+		return d, nil
 	case <-d.closed:
 	}
 	select {
-	case v := <-reply: // decided as the panel ended
-		return v.decision, nil
+	case d := <-reply: // decided as the panel ended
+		return d, nil
 	default:
 		return Decision{}, ErrClosed
 	}

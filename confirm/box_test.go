@@ -86,11 +86,13 @@ func inBox(t *testing.T, test func(b *box), options ...option) {
 		b.desk = desk
 		b.hands = devicetest.Hands{Buttons: b.buttons, Clock: c, Settle: synctest.Wait}
 		b.run()
+		defer func() {
+			b.panel.Heal()
+			if err := b.stop(); !errors.Is(err, context.Canceled) {
+				t.Errorf("run ended with %v", err)
+			}
+		}()
 		test(b)
-		b.panel.Heal()
-		if err := b.stop(); !errors.Is(err, context.Canceled) {
-			t.Errorf("run ended with %v", err)
-		}
 	})
 }
 

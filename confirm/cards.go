@@ -13,9 +13,9 @@ type card struct {
 	req     Request
 	pages   []screen.Page
 	digest  [32]byte
-	shown   time.Duration  // mono: acknowledgement of the last page
-	presses []device.Event // edges while it was in front, the first maxPresses
-	reply   chan<- verdict // holds one; for whoever performs the actions
+	shown   time.Duration   // mono: acknowledgement of the last page
+	presses []device.Event  // edges while it was in front, the first maxPresses
+	reply   chan<- Decision // holds one; for whoever performs the actions
 }
 
 const maxPresses = 64

@@ -17,7 +17,7 @@ import (
 // edges that arrived and the clocks checks every approval. The observer shares no rule with the machine but the numbers.
 
 const (
-	walks        = 120
+	walks        = 180
 	eventsAWalk  = 900
 	minApprovals = 100 // a walk that never approves would prove nothing
 )
@@ -91,8 +91,10 @@ func TestExploredPressesAreEarned(t *testing.T) {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	rng := rand.New(rand.NewPCG(seed, 1))
+	rules := DefaultTimings()
+	rules.Waiting = 20 * time.Second // nothing can arm then, and it is the dearest time to draw
 	return &world{
-		t: t, rng: rng, m: newMachine(DefaultTimings(), kit{deny: true, readsBack: true}), max: eventsAWalk,
+		t: t, rng: rng, m: newMachine(rules, kit{deny: true, readsBack: true}), max: eventsAWalk,
 		now: instant{boot: time.Hour, mono: time.Hour}, cards: map[*card]*watched{},
 	}
 }

@@ -62,6 +62,9 @@ func TestNoPressNoToken(t *testing.T) {
 			b.hands.Tap(approve)
 			b.hands.Wait(2 * time.Second)
 			b.hands.Hold(approve, 3*time.Second)
+			if b.passed(confirm.StateArmed) {
+				b.Error("armed before the last page")
+			}
 		}, nil},
 		{"taps through all pages at once", func(b *box, p *pending) {
 			for range 10 {
@@ -226,6 +229,41 @@ func TestBounceIsOnePressAndSparesTheNextCard(t *testing.T) {
 		b.hands.Tap(deny)
 		next.want(confirm.Denied)
 	})
+}
+
+// TestEdgesOfAnotherScreenAreIgnored: a finger that moved before the display acknowledged the announcement meant something else.
+func TestEdgesOfAnotherScreenAreIgnored(t *testing.T) {
+	for _, button := range []device.Button{approve, deny} {
+		for name, press := range map[string]func(b *box){
+			"read late": func(b *box) {
+				b.panel.Slow(200 * time.Millisecond)
+				early := b.clock.Mono() + 1150*time.Millisecond // the announcement comes on the glass 50 ms later
+				b.hands.Wait(2 * time.Second)
+				b.buttons.PressAt(button, early)
+			},
+			"read at once": func(b *box) {
+				b.panel.Slow(200 * time.Millisecond)
+				b.hands.Wait(1100 * time.Millisecond)
+				if b.panel.Glass() != screen.DrawNext() {
+					b.Error("this test presses at the wrong time")
+				}
+				b.hands.Press(button)
+			},
+		} {
+			t.Run(button.String()+" "+name, func(t *testing.T) {
+				inBox(t, func(b *box) {
+					p := b.ask(request(1))
+					press(b)
+					b.hands.Wait(400 * time.Millisecond)
+					b.hands.Release(button)
+					p.undecided()
+					if !b.passed(confirm.StateWaiting) || b.passed(confirm.StateReading) {
+						t.Error("the edge counted")
+					}
+				})
+			})
+		}
+	}
 }
 
 func TestBounceOpensWithoutTurning(t *testing.T) {

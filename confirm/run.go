@@ -225,7 +225,7 @@ func (l *loop) perform(a action) {
 	case probe:
 		l.probe = true
 	case decide:
-		a.card.reply <- verdict{decision: a.decision}
+		a.card.reply <- a.decision
 	case approve:
 		l.approve(a)
 	case revoke:
@@ -265,7 +265,7 @@ func (l *loop) approve(a approve) {
 		return
 	}
 	dec.Receipt = d.ledger.add(minted, r.Inv, dec.Expires, l.m.now.boot)
-	a.card.reply <- verdict{decision: dec}
+	a.card.reply <- dec
 }
 
 // notify queues n for the guard. Where nobody reads, the oldest notice that is no panic makes room.

@@ -57,14 +57,14 @@ func TestMintVerifies(t *testing.T) {
 	}
 }
 
-func TestVerifyRefusesEveryBitFlip(t *testing.T) {
+func TestVerifyRefusesAFlippedBit(t *testing.T) {
 	tok, err := mint.Mint(bytes.NewReader(nonce()), key(1), claims())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range len(tok.COSE) * 8 {
+	for i := range tok.COSE { // one bit of every byte, each place in turn
 		flipped := bytes.Clone(tok.COSE)
-		flipped[i/8] ^= 1 << (i % 8)
+		flipped[i] ^= 1 << (i % 8)
 		if _, err := mint.Verify(public(key(1)), flipped); !errors.Is(err, mint.ErrInvalid) {
 			t.Fatalf("bit %d flipped: %v", i, err)
 		}
