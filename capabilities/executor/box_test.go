@@ -36,7 +36,7 @@ type desk struct {
 	mu     sync.Mutex
 	decide func(ctx context.Context, r confirm.Request) confirm.Outcome
 	asked  []confirm.Request
-	tokens []receipt.Claims
+	tokens map[capabilities.InvocationID]receipt.Claims // by the call that they were minted for
 	tamper func(*receipt.Claims)
 }
 
@@ -68,18 +68,18 @@ func (d *desk) Ask(ctx context.Context, r confirm.Request) (confirm.Decision, er
 	if d.tamper != nil {
 		d.tamper(&c)
 	}
-	d.tokens = append(d.tokens, c)
+	d.tokens[r.Inv] = c
 	return out, nil
 }
 
 func (d *desk) Redeem(_ confirm.Receipt, b confirm.Binding) (confirm.Evidence, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.tokens) == 0 {
+	c, ok := d.tokens[b.Inv]
+	if !ok {
 		return confirm.Evidence{}, confirm.ErrReceiptUnknown
 	}
-	c := d.tokens[0]
-	d.tokens = d.tokens[1:]
+	delete(d.tokens, b.Inv)
 	if (confirm.Binding{
 		Inv: c.Inv, ArgsDigest: c.ArgsDigest, RequestDigest: c.RequestDigest, Capability: c.Capability, Version: c.Version,
 		Revision: c.Revision, SchemaDigest: c.SchemaDigest, Registry: c.Registry, Slot: c.Slot,
@@ -158,7 +158,7 @@ func newBox(t *testing.T) *box {
 	}
 	t.Cleanup(func() { log.Close() })
 	b.journal = &journal{Log: log}
-	b.desk = &desk{key: receiptKey, clock: b.clock, boot: boot}
+	b.desk = &desk{key: receiptKey, clock: b.clock, boot: boot, tokens: map[capabilities.InvocationID]receipt.Claims{}}
 	b.desk.answer(confirm.Approved)
 	b.courier = executortest.NewCourier(grantPublic, b.clock, boot)
 	reg, err := registry.New(b.local, b.search)
