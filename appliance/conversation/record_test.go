@@ -1,0 +1,119 @@
+package conversation_test
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assent.home.arpa/appliance/conversation"
+	"assent.home.arpa/appliance/conversation/conversationtest"
+	"assent.home.arpa/inference/runs"
+)
+
+// B1, B4, B5, B6, B7, B8, B9: each model call is recorded with what went in and what it asked for; what was executed is
+// recorded apart; and the turn links both by reference and digest, and holds nothing but hashes besides.
+func TestTurnIsRecorded(t *testing.T) {
+	records, err := runs.Open(t.Context(), filepath.Join(t.TempDir(), "runs.db"), runs.DefaultRetention())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer records.Close()
+	withID := `<tool_call>{"id":"mine","name":"system_health__v1","arguments":{"n": 1}}</tool_call>`
+	bad := "<tool_call>nonsense</tool_call>"
+	b := newBox(t, both(), say("Looking."+bad+withID+call("no_such__v1", `{}`)+health(2), "Fine.")...).
+		with(func(o *conversation.Options) { o.Runs = records })
+	phone := b.ask("How is the box?")
+
+	turn := theEnd(t, phone).Turn
+	run, err := b.store.Run(t.Context(), turn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	links, err := records.List(t.Context(), turn)
+	if err != nil || len(links) != 2 {
+		t.Fatalf("%d records, %v", len(links), err)
+	}
+	if diff := cmp.Diff(links, run.Invocations); diff != "" {
+		t.Errorf("the turn's links (-records +turn):\n%s", diff)
+	}
+	first, err := records.Get(t.Context(), links[0].Ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Run != turn || !first.Created.Equal(now) || first.Parameters.Seed != run.Context.SeedList[0] || first.Parameters.MaxTokens != b.opts.Model.StepTokens {
+		t.Errorf("record %+v", first)
+	}
+	if diff := cmp.Diff([]runs.Message{{Role: "system", Content: "You are a test."}, {Role: "user", Content: "How is the box?"}}, first.Inputs.Messages); diff != "" {
+		t.Errorf("inputs (-want +got):\n%s", diff)
+	}
+	if len(first.Inputs.Tools) != 2 || first.Inputs.Tools[1].Name != "web_search__v1" {
+		t.Errorf("tools %+v", first.Inputs.Tools)
+	}
+	calls := []runs.ToolCall{
+		{ID: "mine", Name: "system_health__v1", Input: json.RawMessage(`{"n":1}`)},
+		{ID: "call_3", Name: "no_such__v1", Input: json.RawMessage(`{}`)},
+		{ID: "call_4", Name: "system_health__v1", Input: json.RawMessage(`{"n":2}`)},
+	}
+	if diff := cmp.Diff(calls, first.Outputs.ToolCalls); diff != "" || first.Outputs.Returned != 4 {
+		t.Errorf("%d calls returned (-want +got):\n%s", first.Outputs.Returned, diff)
+	}
+	events, err := records.Events(t.Context(), links[0].Ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var executed []string
+	for _, e := range events {
+		executed = append(executed, e.Call+" "+e.Status)
+	}
+	if diff := cmp.Diff([]string{"mine done", "call_4 done"}, executed); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	for i, p := range b.guard.Proposals() {
+		if p.RunDigest != links[0].Digest {
+			t.Errorf("proposal %d names another model call", i+1)
+		}
+	}
+	second, err := records.Get(t.Context(), links[1].Ref)
+	if err != nil || len(second.Outputs.ToolCalls) != 0 || second.Inputs.Messages[len(second.Inputs.Messages)-1].Role != "tool" {
+		t.Errorf("second record %+v, %v", second, err)
+	}
+}
+
+// B9: the hash of the configuration changes with whatever changes how a model answers, and with nothing else.
+func TestExecutionContext(t *testing.T) {
+	of := func(change func(*conversation.Options)) runs.ExecutionContext {
+		b := newBox(t, both(), say("Yes.")...).with(change)
+		run, err := b.store.Run(t.Context(), theEnd(t, b.ask("?")).Turn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run.Context
+	}
+	base := of(func(*conversation.Options) {})
+	if again := of(func(o *conversation.Options) { o.Runs = &conversationtest.Runs{} }); again.ConfigHash != base.ConfigHash || again.EnvironmentHash != base.EnvironmentHash {
+		t.Error("the same configuration has two hashes")
+	}
+	if base.DataVersion == "" || base.EnvironmentHash == (runs.Digest{}) || len(base.SeedList) != 1 {
+		t.Errorf("context %+v", base)
+	}
+	for name, change := range map[string]func(*conversation.Options){
+		"prompt":      func(o *conversation.Options) { o.System += " Be brief." },
+		"temperature": func(o *conversation.Options) { o.Model.Temperature = 0.9 },
+		"grammar":     func(o *conversation.Options) { o.Model.Grammar = !o.Model.Grammar },
+		"tokens":      func(o *conversation.Options) { o.Model.StepTokens-- },
+		"budget":      func(o *conversation.Options) { o.Turn.Proposals++ },
+	} {
+		if of(change).ConfigHash == base.ConfigHash {
+			t.Errorf("another %s has the same hash", name)
+		}
+	}
+}
+
+func TestNoSuchRun(t *testing.T) {
+	if _, err := newBox(t, nil).store.Run(t.Context(), "none"); !errors.Is(err, conversation.ErrNotFound) {
+		t.Error(err)
+	}
+}
