@@ -137,6 +137,18 @@ func TestAStreamThatIsNotWholeIsAnInterruptedStep(t *testing.T) {
 	}
 }
 
+// While it reads a long prompt the engine sends a comment every 30 s. A slow box met it before its first word.
+func TestAnEngineThatPingsWhileItReadsIsNotInterrupted(t *testing.T) {
+	s := serve(t)
+	c := client(t, s.socket)
+	s.complete = func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, ":\n\n: ping\n\n"+piece+":\n\n"+fmt.Sprintf(final, "eos", 1))
+	}
+	if got := step(t, c, ask("x")); got.Text != "hi" || got.Stop != inference.StopEnd {
+		t.Errorf("%v, %q", got.Stop, got.Text)
+	}
+}
+
 func TestIDsThatWereNotAllReportedAreNotKept(t *testing.T) {
 	s := serve(t)
 	c := client(t, s.socket)

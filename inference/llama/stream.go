@@ -83,7 +83,9 @@ func (s *stepReader) read(body io.Reader) error {
 	for lines.Scan() {
 		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
 		if !ok {
-			if len(lines.Bytes()) == 0 {
+			// A line that begins with a colon is a comment (HTML standard, section 9.2.6): the engine pings while it reads a
+			// long prompt. How long that may take is the turn's business.
+			if len(lines.Bytes()) == 0 || lines.Bytes()[0] == ':' {
 				continue
 			}
 			return fmt.Errorf("%w: it reported an error", inference.ErrInterrupted)
