@@ -245,5 +245,6 @@ func (p *tab) pair(b *box) {
 	p.see("#composer")
 }
 
-func quote(s string) string { return "`" + strings.NewReplacer("\\", "\\\\", "`", "\\`", "$", "\\$").Replace(s) + "`" }
-
+func quote(s string) string {
+	return "`" + strings.NewReplacer("\\", "\\\\", "`", "\\`", "$", "\\$").Replace(s) + "`"
+}

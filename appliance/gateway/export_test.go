@@ -1,6 +1,10 @@
 package gateway
 
-import "context"
+import (
+	"context"
+
+	"assent.home.arpa/appliance/wire"
+)
 
 // Turns lets a test stand in for the conversations.
 type Turns = turns
@@ -20,3 +24,6 @@ const FrameBurst = frameBurst
 
 // MaxOffences is the number of broken rules that a connection survives.
 const MaxOffences = maxOffences
+
+// DecodeFrame reads one frame from a phone.
+func DecodeFrame(b []byte) (wire.Upstream, error) { return decodeFrame(b) }

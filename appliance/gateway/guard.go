@@ -2,18 +2,18 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"sync"
 	"time"
 
+	"assent.home.arpa/appliance/conversation"
 	"assent.home.arpa/appliance/ipc"
 )
 
 // errGuardGone says that there is no connection to the guard: nothing was asked.
-var errGuardGone = errors.New("gateway: the guard is not connected")
+var errGuardGone = fmt.Errorf("gateway: the guard is not connected: %w", conversation.ErrNotSubmitted)
 
 // Bounds of the wait for a guard that is away, and of its answers to what needs nobody at the box.
 const (
@@ -171,3 +171,5 @@ func (g *guard) pair(ctx context.Context, p ipc.Pair) (*ipc.PairReply, error) {
 	}
 	return ask[*ipc.PairReply](ctx, c, &p, nil)
 }
+
+var _ conversation.Guard = (*guard)(nil)

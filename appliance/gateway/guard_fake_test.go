@@ -13,6 +13,7 @@ import (
 
 	"assent.home.arpa/appliance/ipc"
 	"assent.home.arpa/appliance/wire"
+	"assent.home.arpa/capabilities"
 )
 
 // fakeGuard checks signatures and counters as the guard does, and keeps what it was told.
@@ -31,13 +32,14 @@ type fakeGuard struct {
 	conn     *ipc.Conn
 	stop     func()
 	holdAsk  chan struct{} // where not nil, an Ask waits for it
+	press    chan []byte   // somebody at the box approves a proposal, whose result is this body
 }
 
 func newFakeGuard(t *testing.T) *fakeGuard {
 	t.Helper()
 	g := &fakeGuard{
 		path: filepath.Join(t.TempDir(), "guard.sock"), keys: map[uint32]*ecdsa.PublicKey{}, names: map[uint32]string{},
-		counters: map[uint32]uint64{}, code: "482913", accept: make(chan bool), changed: make(chan struct{}),
+		counters: map[uint32]uint64{}, code: "482913", accept: make(chan bool), changed: make(chan struct{}), press: make(chan []byte),
 	}
 	g.start(t)
 	t.Cleanup(func() { g.stop() })
@@ -96,6 +98,15 @@ func (g *fakeGuard) handle(ctx context.Context, m ipc.Message, reply func(ipc.Me
 		reply(g.pair(ctx, q))
 	case *ipc.Auth:
 		reply(g.auth(q))
+	case *ipc.CatalogRequest:
+		reply(catalog())
+	case *ipc.Propose:
+		reply(&ipc.Pending{Inv: parseID[capabilities.InvocationID](invocation), Name: "web.search", Version: 1, Revision: "mediawiki/1", Title: "Search Wikipedia for", Text: "eiffel tower", Destination: "wikipedia.org", Pages: 2})
+		select {
+		case body := <-g.press:
+			reply(&ipc.Outcome{Inv: parseID[capabilities.InvocationID](invocation), Status: capabilities.Done, Stage: capabilities.StageRecord, Name: "web.search", Version: 1, Revision: "mediawiki/1", Body: body, Retrieved: 1_793_707_200_000})
+		case <-ctx.Done():
+		}
 	case *ipc.Ask:
 		if g.holdAsk != nil {
 			<-g.holdAsk
@@ -107,6 +118,18 @@ func (g *fakeGuard) handle(ctx context.Context, m ipc.Message, reply func(ipc.Me
 	g.heard = append(g.heard, m)
 	close(g.changed)
 	g.changed = make(chan struct{})
+}
+
+func catalog() *ipc.Catalog {
+	const shape = `{"type":"object","required":["citations"],"additionalProperties":false,"properties":{"citations":{"type":"array","items":{"type":"object"}}}}`
+	return &ipc.Catalog{
+		Entries: []ipc.CatalogEntry{{
+			Name: "web_search__v1", Version: 1, Description: "Search the web.",
+			Parameters: []byte(`{"type":"object","properties":{"query":{"type":"string"}}}`),
+		}},
+		PerTurn: map[string]int{"web_search__v1": 2},
+		Results: map[string]ipc.CatalogResults{"web_search__v1": {Shape: []byte(shape), Bytes: 1 << 16}},
+	}
 }
 
 func (g *fakeGuard) pair(ctx context.Context, q *ipc.Pair) *ipc.PairReply {

@@ -377,12 +377,12 @@ func say(words ...string) func(context.Context, conversation.Turn, conversation.
 	}
 }
 
-func parseID(s string) ipc.ID {
+func parseID[ID ~[16]byte](s string) ID {
 	b, err := hex.DecodeString(s)
 	if err != nil {
 		panic(err)
 	}
-	return ipc.ID(b)
+	return ID(b)
 }
 
 func base64url(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }

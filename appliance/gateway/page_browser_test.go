@@ -242,7 +242,9 @@ func pageResume(t *testing.T, browser context.Context) {
 }
 
 func pageStates(t *testing.T, browser context.Context) {
-	b, _ := startPage(t, func(o *gateway.Options) { o.Scripted, o.Fixture = true, "Web search uses a practice site: nothing leaves this computer." })
+	b, _ := startPage(t, func(o *gateway.Options) {
+		o.Scripted, o.Fixture = true, "Web search uses a practice site: nothing leaves this computer."
+	})
 	b.guard.frozen = true
 	p := openTab(t, browser, "http://"+b.addr+"/")
 	p.pair(b)

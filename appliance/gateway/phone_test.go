@@ -166,7 +166,7 @@ func TestReturningPhoneIsSentTheConversation(t *testing.T) {
 		emit(wire.TypeTurnEnd, wire.TurnEnd{Conversation: id, Turn: "t1", Reason: "complete"})
 		return nil
 	})
-	id := parseID(talkA)
+	id := parseID[ipc.ID](talkA)
 	open := "t1"
 	b.turns.keep(id, wire.Snapshot{Conversation: talkA, Open: &open, Items: []wire.Item{{Kind: "question", Turn: "t1", Text: "long"}}})
 	p := newHandset(t, b, 1)
