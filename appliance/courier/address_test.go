@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"assent.home.arpa/appliance/courier"
 	"assent.home.arpa/appliance/courier/loopback"
 	"assent.home.arpa/appliance/grant"
@@ -55,6 +57,31 @@ func TestSimulatorPolicyAddsLoopbackAlone(t *testing.T) {
 		if p.Check(capabilities.AddressPublic, netip.MustParseAddr("127.0.0.1")) == nil || p.Check(capabilities.AddressLAN, netip.MustParseAddr("127.0.0.1")) == nil {
 			t.Error("the house's policy changed")
 		}
+	}
+}
+
+// policyFunc is an AddressPolicy.
+type policyFunc func(capabilities.Address, netip.Addr) error
+
+func (f policyFunc) Check(class capabilities.Address, a netip.Addr) error { return f(class, a) }
+
+// Resolvers give IPv4 addresses in their mapped form, which is no trick of the name's; the policy sees the address itself.
+func TestPolicySeesEveryResolvedAddressItself(t *testing.T) {
+	var seen []string
+	r := start(t, done, func(o *courier.Options) {
+		o.Addresses = policyFunc(func(_ capabilities.Address, a netip.Addr) error {
+			if seen = append(seen, a.String()); len(seen) == 3 {
+				return errors.New("enough")
+			}
+			return nil
+		})
+	})
+	r.resolver.addrs = []string{"::ffff:93.184.215.14", "93.184.215.15", "2606:4700::1111"}
+	r.execute(r.sign(r.claims(func(c *grant.Claims) {
+		c.Request.Host, c.Request.Address, c.Request.Scheme = "example.org", capabilities.AddressPublic, "https"
+	})))
+	if diff := cmp.Diff([]string{"93.184.215.14", "93.184.215.15", "2606:4700::1111"}, seen); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -198,12 +198,16 @@ func TestGuardThatGoesTakesItsCallsAlong(t *testing.T) {
 func TestConcurrencyFollowsConsequence(t *testing.T) {
 	port, _ := listen(t, false)
 	for event, c := range map[string]struct {
-		change func(*grant.Claims)
-		atOnce int32
-	}{"approved": {to(port), 1}, "automatic": {automatic, 4}} {
+		change, other func(*grant.Claims)
+		atOnce        int32
+	}{"approved": {to(port), automatic, 1}, "automatic": {automatic, to(port), 4}} {
 		var running, most atomic.Int32
 		arrived, release := make(chan struct{}, 16), make(chan struct{})
 		r := start(t, func(j job) {
+			if j.claims.Revision == "probe/1" {
+				done(j)
+				return
+			}
 			n := running.Add(1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
@@ -218,6 +222,13 @@ func TestConcurrencyFollowsConsequence(t *testing.T) {
 		}
 		for range c.atOnce {
 			<-arrived
+		}
+		// Calls of the other kind do not wait for these, and while they come and go, one too many would have begun.
+		for range 10 {
+			probe := r.claims(func(claims *grant.Claims) { c.other(claims); claims.Revision = "probe/1" })
+			if got, refused := r.execute(r.sign(probe)); refused != nil || got.Status != capabilities.Done {
+				t.Errorf("%s: the other kind waits: %+v, %v", event, got, refused)
+			}
 		}
 		close(release)
 		for _, result := range results {

@@ -93,21 +93,24 @@ func TestUncertaintyFollowsTheClass(t *testing.T) {
 
 // The worker reports before the deadline, whatever its handler does.
 func TestHandlersThatDoNotReturn(t *testing.T) {
-	f := start(t, capabilities.ClassNet, os.Getuid())
 	for revision, want := range map[string]capabilities.Status{"deaf/1": capabilities.Unknown, "stuck/1": capabilities.Failed} {
-		c := f.claims(revision)
-		c.Deadline = clock.System().Boot() + 2*time.Second
-		out, there := pair(t)
-		conn := f.give(&ipc.Job{Claims: f.payload(c)}, out)
-		out.Close()
-		got, err := f.result(conn)
-		if err != nil || got.Status != want || got.Code != capabilities.CodeTimeout || !got.Sent {
-			t.Errorf("%s: %+v, %v", revision, got, err)
-		}
-		// The process is gone: nobody holds the connection any more.
-		if _, err := io.ReadAll(there); err != nil {
-			t.Errorf("%s: %v", revision, err)
-		}
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, capabilities.ClassNet, os.Getuid())
+			c := f.claims(revision)
+			c.Deadline = clock.System().Boot() + 2*time.Second
+			out, there := pair(t)
+			conn := f.give(&ipc.Job{Claims: f.payload(c)}, out)
+			out.Close()
+			got, err := f.result(conn)
+			if err != nil || got.Status != want || got.Code != capabilities.CodeTimeout || !got.Sent {
+				t.Errorf("%+v, %v", got, err)
+			}
+			// The process is gone: nobody holds the connection any more.
+			if _, err := io.ReadAll(there); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"unicode/utf16"
@@ -24,7 +23,7 @@ func Object(raw []byte, limit int, names ...string) (map[string]json.RawMessage,
 	if len(raw) > limit {
 		return nil, &capabilities.ArgumentError{Code: capabilities.CodeArgumentTooLong, Problem: fmt.Sprintf("the arguments are over %d bytes", limit)}
 	}
-	// The decoder's token stream is laxer than its grammar check, so the check comes first.
+	// One value and nothing behind it: the decoder's token stream alone is laxer.
 	if !utf8.Valid(raw) || !json.Valid(raw) {
 		return nil, invalid("", "the arguments are not JSON in UTF-8")
 	}
@@ -34,28 +33,22 @@ func Object(raw []byte, limit int, names ...string) (map[string]json.RawMessage,
 	}
 	members := make(map[string]json.RawMessage, len(names))
 	for dec.More() {
+		var v json.RawMessage
 		t, err := dec.Token()
-		name, ok := t.(string)
-		if err != nil || !ok {
+		if err == nil {
+			err = dec.Decode(&v)
+		}
+		if err != nil {
 			return nil, invalid("", "the arguments are not JSON in UTF-8")
 		}
+		name := t.(string) // the grammar of an object
 		if !slices.Contains(names, name) {
 			return nil, &capabilities.ArgumentError{Code: capabilities.CodeUnknownArgument, Problem: "there is an argument that this capability does not have"}
 		}
 		if _, twice := members[name]; twice {
 			return nil, invalid(name, "it is given twice")
 		}
-		var v json.RawMessage
-		if err := dec.Decode(&v); err != nil {
-			return nil, invalid(name, "it is not JSON")
-		}
 		members[name] = v
-	}
-	if _, err := dec.Token(); err != nil { // the closing brace
-		return nil, invalid("", "the arguments must be an object")
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, invalid("", "there is something after the arguments")
 	}
 	return members, nil
 }

@@ -33,7 +33,7 @@ const (
 	Truncated      // announces more than it sends
 	WrongType      // the right answer, called text/plain
 	HTML           // a page instead of an answer
-	GzipBomb       // 4 MiB of zeros in 4 KiB
+	GzipBomb       // 2 MiB of zeros in 9 KiB
 	Deep           // arrays in arrays
 	Injected       // results that give orders and carry scripts
 	Failing        // status 503
@@ -174,7 +174,8 @@ func injected() []hit {
 		{article: article{title: "Lone <tags"}, snippet: "<span class=\"searchmatch\">left open <style>p{}</style"},
 		{article: article{title: strings.Repeat("Long ", 150)}, snippet: strings.Repeat("long &amp; ", 500)},
 		{article: article{title: "Sixth"}, snippet: "one"},
-		{article: article{title: "Seventh"}, snippet: "too many"},
+		{article: article{title: "Seventh"}, snippet: "the last that is asked for"},
+		{article: article{title: "Eighth"}, snippet: "one too many"},
 	}
 }
 
@@ -211,10 +212,11 @@ func misbehave(w http.ResponseWriter, r *http.Request, mode Mode, body []byte) b
 	case GzipBomb:
 		json()
 		w.Header().Set("Content-Encoding", "gzip")
-		z := gzip.NewWriter(w)
-		for range 4 {
-			z.Write(make([]byte, 1<<20))
+		z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+		if err != nil {
+			panic("websearchtest: internal error: " + err.Error())
 		}
+		z.Write(make([]byte, 2<<20))
 		z.Close()
 	case Deep:
 		json()
