@@ -81,7 +81,7 @@ var never = []struct{ from, to, why string }{
 	{"capabilities/executor", module + "appliance/gateway", "the stages take no word from the LAN"},
 	{"capabilities/executor", "net/http", "the executor opens nothing"},
 	{"capabilities/policy", module + "confirm", "policy is pure"},
-	{"capabilities/policy", "net", "policy is pure"},
+	{"capabilities/policy", module + "appliance/audit", "policy is pure"},
 	{"appliance/gateway", module + "capabilities/executor", "the gateway cannot execute"},
 	{"appliance/gateway", module + "confirm", "the gateway cannot show, press or mint"},
 	{"appliance/gateway", module + "appliance/audit", "the gateway cannot write evidence"},

@@ -97,13 +97,10 @@ func (d *demo) play(ctx context.Context, ask string) error {
 
 // pair holds both buttons, reads the code off the glass, types it on the phone and accepts at the panel.
 func (d *demo) pair(ctx context.Context) (*phone.Identity, error) {
-	idle := d.glass.View().Frame
-	d.finger.glass.Hold(bothHold, device.Approve, device.Deny)
-	shown, err := d.finger.see(ctx, "a pairing code", func(f device.Frame) bool { return f != idle })
+	code, err := d.finger.openPairing(ctx, d.address)
 	if err != nil {
 		return nil, err
 	}
-	code := readCode(shown, d.address)
 	d.say("panel", "pairing code %s (read from the pixels)", code)
 	client, err := phone.Dial(ctx, d.address, nil)
 	if err != nil {
@@ -119,7 +116,7 @@ func (d *demo) pair(ctx context.Context) (*phone.Identity, error) {
 		who, err := client.Pair(ctx, code, "Kitchen")
 		done <- paired{who, err}
 	}()
-	if _, err := d.finger.see(ctx, "who wants to be paired", inverted); err != nil {
+	if _, err := d.finger.see(ctx, gaze, "who wants to be paired", inverted); err != nil {
 		select {
 		case p := <-done:
 			return nil, errors.Join(p.err, err)

@@ -19,6 +19,7 @@ const (
 	readPage    = 1600 * time.Millisecond // longer than a full page must be on screen: 700 ms + 48 × 15 ms
 	gaze        = 3 * time.Second         // for a picture to appear
 	tries       = 5
+	codeGaze    = 8 * time.Second // the pairing screen takes turns between the code and a picture for cameras
 )
 
 // finger is somebody at the drawn panel: it sees pixels and moves buttons, and knows nothing else.
@@ -27,8 +28,8 @@ type finger struct {
 }
 
 // see waits until the panel shows what it looks for.
-func (f finger) see(ctx context.Context, what string, found func(device.Frame) bool) (device.Frame, error) {
-	ctx, cancel := context.WithTimeout(ctx, gaze)
+func (f finger) see(ctx context.Context, wait time.Duration, what string, found func(device.Frame) bool) (device.Frame, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	changes, stop := f.glass.Watch()
 	defer stop()
@@ -39,7 +40,7 @@ func (f finger) see(ctx context.Context, what string, found func(device.Frame) b
 		select {
 		case <-changes:
 		case <-ctx.Done():
-			return device.Frame{}, fmt.Errorf("the panel did not show %s in %s", what, gaze)
+			return device.Frame{}, fmt.Errorf("the panel did not show %s in %s", what, wait)
 		}
 	}
 }
@@ -54,14 +55,36 @@ func (f finger) read(ctx context.Context) error {
 	}
 }
 
+// openPairing holds both buttons until the panel shows a pairing code: a hold that begins before the panel has drawn its
+// first picture counts for nothing.
+func (f finger) openPairing(ctx context.Context, address string) (code string, err error) {
+	for range tries {
+		f.glass.Hold(bothHold, device.Approve, device.Deny)
+		_, err = f.see(ctx, codeGaze, "a pairing code", func(shown device.Frame) (found bool) {
+			code, found = readCode(shown, address)
+			return found
+		})
+		if err == nil {
+			return code, nil
+		}
+	}
+	return "", err
+}
+
 // codeLength is how many digits a pairing code has.
 const codeLength = 6
 
-// readCode reads a pairing code from the pixels: of all digits, the one whose picture at each place differs least.
-func readCode(shown device.Frame, address string) string {
+// otherPixels bounds how far the pairing screen may be from one drawn with the code that was read: the time left differs.
+const otherPixels = 100
+
+// readCode reads a pairing code from the pixels: of all digits, the one whose picture at each place differs least. It
+// reports false for a picture that is not the pairing screen.
+func readCode(shown device.Frame, address string) (string, bool) {
 	code := slices.Repeat([]byte{'0'}, codeLength)
+	least := 0
 	for i := range code {
-		best, least := byte(0), device.Width*device.Height
+		best := byte(0)
+		least = device.Width * device.Height
 		for _, c := range []byte("0123456789") {
 			code[i] = c
 			if d := differs(shown, screen.DrawPairing(string(code), address, time.Minute)); d < least {
@@ -70,7 +93,7 @@ func readCode(shown device.Frame, address string) string {
 		}
 		code[i] = best
 	}
-	return string(code)
+	return string(code), least < otherPixels
 }
 
 func differs(a, b device.Frame) int {
@@ -113,7 +136,7 @@ func (f finger) turn(ctx context.Context, i, pages int) (device.Frame, error) {
 	for range tries {
 		f.glass.Tap(device.Approve)
 		var frame device.Frame
-		frame, err = f.see(ctx, fmt.Sprintf("page %d of %d", i+1, pages), func(now device.Frame) bool { return numbered(now, i, pages) })
+		frame, err = f.see(ctx, gaze, fmt.Sprintf("page %d of %d", i+1, pages), func(now device.Frame) bool { return numbered(now, i, pages) })
 		if err == nil {
 			return frame, nil
 		}
