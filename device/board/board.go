@@ -1,0 +1,90 @@
+// Package board drives the box's real parts: a 128×64 OLED on an I2C bus and push buttons on GPIO lines. It is the only
+// package that imports periph.
+//
+// # Finding the parts
+//
+// Numbers of buses and chips change with the kernel, so nothing here is configured by number. The bus is the one whose
+// place in the device tree the configuration names (any run of whole path elements: "fe804000.i2c"), or the only one
+// there is. A button is a line with a certain name; should two chips have a line of that name, the chip's place follows
+// an at sign ("GPIO17@fe200000.gpio"). What is ambiguous is refused: a chip that turns up later cannot take a button over.
+//
+// # What is promised
+//
+// The display is written in pieces, but Draw returns nil only after the part has acknowledged them all; after any failure
+// the next Draw starts the part afresh and sends the whole picture. Button edges carry the kernel's own time stamps and
+// counts (linux/gpio.h, line request v2), never the time of reading.
+package board
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+	"unsafe"
+
+	"periph.io/x/conn/v3/i2c"
+	"periph.io/x/host/v3/sysfs"
+
+	"assent.home.arpa/appliance/clock"
+	"assent.home.arpa/appliance/config"
+	"assent.home.arpa/device"
+)
+
+// Board is the opened parts.
+type Board struct {
+	Display device.Display
+	Buttons device.Buttons
+	Lamp    device.Lamp
+
+	oled *oled
+	bus  i2c.BusCloser
+	keys *buttons
+}
+
+// Open finds and opens the parts that p names. A display that does not answer is no error here: it may come back, and
+// until then Draw says so. The error tells of everything that is missing, with what to do about it.
+func Open(p config.Panel) (*Board, error) {
+	h := host{
+		root: "/", ioctl: ioctl, mono: clock.System().Mono,
+		// Not through periph's registry: that would open every bus and every pin of the machine.
+		bus: func(n int) (i2c.BusCloser, error) { return sysfs.NewI2C(n) },
+	}
+	return h.open(p)
+}
+
+// Close darkens the display, so that no request stays readable after nobody is there to take the press, and lets go of
+// the parts. Buttons.Events is closed.
+func (b *Board) Close() error {
+	return errors.Join(b.keys.close(), b.oled.off(), b.bus.Close())
+}
+
+// host is what a board needs of Linux.
+type host struct {
+	root  string // of /sys and /dev
+	ioctl func(f *os.File, req uint, arg unsafe.Pointer) error
+	mono  func() time.Duration // CLOCK_MONOTONIC
+	bus   func(n int) (i2c.BusCloser, error)
+}
+
+func (h host) open(p config.Panel) (*Board, error) {
+	part, known := parts(p.Display)
+	if !known {
+		return nil, fmt.Errorf("board: panel.display is %q; set it to ssd1306 or sh1106", p.Display)
+	}
+	if p.Contrast < 1 || p.Contrast > 255 {
+		return nil, fmt.Errorf("board: panel.contrast is %d; set it to 1 to 255", p.Contrast)
+	}
+	bus, busErr := h.openBus(p.Bus)
+	keys, keysErr := h.openButtons(p.Approve, p.Deny)
+	if err := errors.Join(busErr, keysErr); err != nil {
+		if bus != nil {
+			err = errors.Join(err, bus.Close())
+		}
+		if keys != nil {
+			err = errors.Join(err, keys.close())
+		}
+		return nil, err
+	}
+	o := &oled{bus: bus, part: part, rotate: p.Rotate, contrast: byte(p.Contrast)}
+	return &Board{Display: o, Buttons: keys, Lamp: device.NoLamp{}, oled: o, bus: bus, keys: keys}, nil
+}

@@ -1,0 +1,39 @@
+package board
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"periph.io/x/conn/v3/i2c"
+)
+
+// openBus opens the I2C bus that sits at want, or the only one.
+func (h host) openBus(want string) (i2c.BusCloser, error) {
+	n, err := h.findBus(want)
+	if err != nil {
+		return nil, err
+	}
+	bus, err := h.bus(n)
+	if err != nil {
+		return nil, fmt.Errorf("board: %w; see that the kernel module i2c-dev is loaded and that this user may read and write /dev/i2c-%d", err, n)
+	}
+	return bus, nil
+}
+
+func (h host) findBus(want string) (int, error) {
+	all, err := places(h.root, "sys/bus/i2c/devices", "i2c-")
+	if err != nil {
+		return 0, fmt.Errorf("board: i2c buses: %w", err)
+	}
+	fit := slices.DeleteFunc(slices.Clone(all), func(p place) bool { return !p.at(want) })
+	switch {
+	case len(all) == 0:
+		return 0, errors.New("board: this machine has no i2c bus; enable it in the device tree (raspberry pi: dtparam=i2c_arm=on) and restart")
+	case len(fit) == 0:
+		return 0, fmt.Errorf("board: no i2c bus is at panel.bus %q; set panel.bus to one of %s", want, list(all))
+	case len(fit) > 1:
+		return 0, fmt.Errorf("board: %d i2c buses could be the display's; set panel.bus to one of %s", len(fit), list(fit))
+	}
+	return fit[0].number, nil
+}

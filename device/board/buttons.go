@@ -1,0 +1,188 @@
+package board
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"assent.home.arpa/device"
+)
+
+// waiting is how many edges may lie between the reader and whoever acts on them. What comes beyond that waits in the kernel.
+const waiting = 64
+
+// patience is the least time that the reader waits for more edges before it calls a level settled, so that it always looks at
+// what the kernel holds first, however late it runs.
+const patience = time.Millisecond
+
+// buttons reads one line request.
+type buttons struct {
+	host    host
+	lines   *os.File
+	offsets []uint32
+	names   []device.Button
+	events  chan device.Event
+	quit    chan struct{}
+	done    chan struct{}
+	ending  sync.Once
+
+	mu   sync.Mutex // guards all below
+	soft debouncer  // nil where the kernel debounces
+	err  error
+}
+
+var _ device.Buttons = (*buttons)(nil)
+
+// openButtons takes the lines of the buttons and starts to read them. An empty deny means a kit with one button.
+func (h host) openButtons(approve, deny string) (*buttons, error) {
+	names, wants := []device.Button{device.Approve}, []wanted{want("panel.approve", approve)}
+	if deny != "" {
+		names, wants = append(names, device.Deny), append(wants, want("panel.deny", deny))
+	}
+	lines, err := h.findLines(wants)
+	if err != nil {
+		return nil, err
+	}
+	b := &buttons{
+		host: h, names: names, events: make(chan device.Event, waiting),
+		quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	for _, l := range lines {
+		b.offsets = append(b.offsets, l.offset)
+	}
+	chip, err := h.openChip(lines[0].chip)
+	if err != nil {
+		return nil, fmt.Errorf("board: buttons: %w", err)
+	}
+	defer chip.Close()
+	b.lines, err = h.requestLines(chip, b.offsets, settleTime)
+	if cannotDebounce(err) {
+		b.soft = debouncer{}
+		b.lines, err = h.requestLines(chip, b.offsets, 0)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("board: gpio lines %q and %q on %q cannot be buttons: %w; wire them to lines that can interrupt", approve, deny, lines[0].chip.path, err)
+	}
+	go b.run()
+	return b, nil
+}
+
+// cannotDebounce reports whether a chip may have refused only the period: the kernel debounces by itself where the hardware
+// does not at all, but passes on what hardware says that knows other periods only.
+func cannotDebounce(err error) bool {
+	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP)
+}
+
+// Events implements device.Buttons.
+func (b *buttons) Events() <-chan device.Event { return b.events }
+
+// Has implements device.Buttons.
+func (b *buttons) Has(button device.Button) bool { return slices.Contains(b.names, button) }
+
+// Err implements device.Buttons.
+func (b *buttons) Err() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err
+}
+
+// Down implements device.Buttons. While a contact bounces it still has its old level, as with the kernel's own debouncer.
+func (b *buttons) Down(button device.Button) (bool, error) {
+	i := slices.Index(b.names, button)
+	if i < 0 {
+		return false, fmt.Errorf("board: %v: %w", button, device.ErrNoButton)
+	}
+	down, err := b.host.lineActive(b.lines, i)
+	if err != nil {
+		return false, fmt.Errorf("board: level of %v: %w", button, err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if settled, known := b.soft.level(button); known {
+		return settled, nil
+	}
+	return down, nil
+}
+
+// close lets go of the lines and waits for the reader.
+func (b *buttons) close() error {
+	var err error
+	b.ending.Do(func() {
+		close(b.quit)
+		err = b.lines.Close()
+	})
+	<-b.done
+	return err
+}
+
+// run reads edges until the lines are lost or closed.
+func (b *buttons) run() {
+	defer close(b.done)
+	defer close(b.events)
+	err := b.read()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.err = fmt.Errorf("board: buttons lost: %w", err)
+}
+
+func (b *buttons) read() error {
+	var buf [16 * eventSize]byte
+	for {
+		if err := b.lines.SetReadDeadline(b.deadline()); err != nil {
+			return err
+		}
+		n, err := b.lines.Read(buf[:])
+		settled := errors.Is(err, os.ErrDeadlineExceeded)
+		if err != nil && !settled {
+			return err
+		}
+		raw, err := decodeEvents(buf[:n], b.offsets, b.names)
+		if err != nil {
+			return err
+		}
+		for _, ev := range b.debounced(raw, settled) {
+			select {
+			case b.events <- ev:
+			case <-b.quit:
+				return os.ErrClosed
+			}
+		}
+	}
+}
+
+// deadline is when the first change under way would be settled, or never.
+func (b *buttons) deadline() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at, pending := b.soft.next()
+	if !pending {
+		return time.Time{}
+	}
+	return time.Now().Add(max(at-b.host.mono(), patience))
+}
+
+// debounced turns what was read into what is delivered. Where the kernel debounces, it stamps a change when the line has
+// been still for the period; the edge itself was that much earlier.
+func (b *buttons) debounced(raw []device.Event, settled bool) []device.Event {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.soft == nil {
+		for i := range raw {
+			raw[i].Mono = max(0, raw[i].Mono-settleTime)
+		}
+		return raw
+	}
+	var events []device.Event
+	for _, ev := range raw {
+		events = append(events, b.soft.take(ev)...)
+	}
+	if settled {
+		events = append(events, b.soft.settle(b.host.mono())...)
+	}
+	return events
+}
