@@ -28,7 +28,7 @@ func limits() httpcall.Limits {
 }
 
 // exchange makes one call to a peer that reads the request and then does what answer says.
-func exchange(ctx context.Context, t *testing.T, answer func(net.Conn)) (*httpcall.Response, error, string) {
+func exchange(ctx context.Context, t *testing.T, answer func(net.Conn)) (resp *httpcall.Response, sent string, err error) {
 	t.Helper()
 	here, there := net.Pipe()
 	seen := make(chan string, 1)
@@ -40,10 +40,10 @@ func exchange(ctx context.Context, t *testing.T, answer func(net.Conn)) (*httpca
 		seen <- string(buf[:n])
 		answer(there)
 	})
-	resp, err := httpcall.Exchange(ctx, here, []byte(request), limits())
+	resp, err = httpcall.Exchange(ctx, here, []byte(request), limits())
 	here.Close()
 	peer.Wait()
-	return resp, err, <-seen
+	return resp, <-seen, err
 }
 
 func says(text string) func(net.Conn) {
@@ -59,7 +59,7 @@ func TestAnswersThatAreTaken(t *testing.T) {
 		"early hints before it": {"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", "{}"},
 		"exactly the bound":     {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n" + strings.Repeat("1", 1000), strings.Repeat("1", 1000)},
 	} {
-		resp, err, seen := exchange(t.Context(), t, says(c.answer))
+		resp, seen, err := exchange(t.Context(), t, says(c.answer))
 		if err != nil {
 			t.Errorf("%s: %v", event, err)
 			continue
@@ -111,7 +111,7 @@ func TestAnswersThatAreNot(t *testing.T) {
 		"no HTTP at all":           {"SSH-2.0-x\r\n", capabilities.CodeBadResponse, 0},
 		"silence":                  {"", capabilities.CodeBadResponse, 0},
 	} {
-		_, err, _ := exchange(t.Context(), t, says(c.answer))
+		_, _, err := exchange(t.Context(), t, says(c.answer))
 		var e *httpcall.Error
 		if !errors.As(err, &e) || e.Code != c.code || e.Status != c.status || !e.Sent {
 			t.Errorf("%s: got %#v, want %s, status %d, sent", event, err, c.code, c.status)
@@ -125,7 +125,7 @@ func TestSlowAnswerEndsAtTheDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
 		begin, last := time.Now(), time.Duration(0)
-		_, err, _ := exchange(ctx, t, func(c net.Conn) {
+		_, _, err := exchange(ctx, t, func(c net.Conn) {
 			for _, b := range []byte("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n") {
 				if _, err := c.Write([]byte{b}); err != nil {
 					return
@@ -146,7 +146,7 @@ func TestSlowAnswerEndsAtTheDeadline(t *testing.T) {
 
 func TestCancelIsNotATimeout(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err, _ := exchange(ctx, t, func(c net.Conn) {
+	_, _, err := exchange(ctx, t, func(c net.Conn) {
 		cancel()
 		io.Copy(io.Discard, c)
 	})
