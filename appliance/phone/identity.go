@@ -19,6 +19,7 @@ type Identity struct {
 	Name    string
 	Counter uint64
 	Address string // where the box is
+	Pin     Pin
 
 	key *ecdsa.PrivateKey
 }
@@ -31,6 +32,7 @@ type identityFile struct {
 	Name    string `json:"name"`
 	Counter uint64 `json:"counter"`
 	Address string `json:"address"`
+	Pin     string `json:"pin,omitempty"`
 	Key     []byte `json:"key"` // PKCS #8
 }
 
@@ -60,7 +62,7 @@ func LoadIdentity(path string) (*Identity, error) {
 	if err != nil || !ok || key.Curve != elliptic.P256() {
 		return nil, fmt.Errorf("phone: %s holds no P-256 key; pair again", path)
 	}
-	return &Identity{Slot: f.Slot, Name: f.Name, Counter: f.Counter, Address: f.Address, key: key}, nil
+	return &Identity{Slot: f.Slot, Name: f.Name, Counter: f.Counter, Address: f.Address, Pin: Pin{f.Pin}, key: key}, nil
 }
 
 // Save writes the identity so that only its owner can read it. A crash leaves the old one or the new one.
@@ -69,7 +71,7 @@ func (i *Identity) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("phone: identity: %w", err)
 	}
-	b, err := json.Marshal(identityFile{Slot: i.Slot, Name: i.Name, Counter: i.Counter, Address: i.Address, Key: der})
+	b, err := json.Marshal(identityFile{Slot: i.Slot, Name: i.Name, Counter: i.Counter, Address: i.Address, Pin: i.Pin.fingerprint, Key: der})
 	if err != nil {
 		return fmt.Errorf("phone: identity: %w", err)
 	}

@@ -70,8 +70,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 func (a *app) newRootCmd() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "assent",
-		Short:         "Models, engine and records of an Assent box",
-		Long:          "Models, engine and records of an Assent box.\n\nExit status: 0 good, 1 the thing is bad, 2 could not tell or incomplete, 3 wrong usage.",
+		Short:         "Talk to an Assent box, and look after its models and records",
+		Long:          "Talk to an Assent box, and look after its models and records.\n\nExit status: 0 good, 1 the thing is bad, 2 could not tell or incomplete, 3 wrong usage.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -85,6 +85,8 @@ func (a *app) newRootCmd() *cobra.Command {
 	root.SetErr(a.err)
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print the answer as JSON")
 	root.AddCommand(
+		a.newAskCmd(),
+		a.newPairCmd(),
 		a.newModelCmd(),
 		a.newEngineCmd(),
 		a.newAuditCmd(),

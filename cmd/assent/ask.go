@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"assent.home.arpa/appliance/phone"
+	"assent.home.arpa/appliance/wire"
+	"assent.home.arpa/capabilities"
+)
+
+func (a *app) newAskCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "ask QUESTION...",
+		Short: "Ask the paired box one question",
+		Long: "Ask the paired box one question and print its answer. What needs a press is approved at the box and nowhere else; this command\n" +
+			"only says that something waits there. Exit status 1: the box could not answer.",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, err := identityFile()
+			if err != nil {
+				return err
+			}
+			who, err := phone.LoadIdentity(file)
+			if err != nil {
+				return err
+			}
+			client, err := phone.Dial(cmd.Context(), who.Address, who.Pin.TLS())
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			if _, err := client.Hello(cmd.Context(), who, "", 0); err != nil {
+				return err
+			}
+			if _, err := client.Ask(who, phone.NewConversation(), strings.Join(args, " ")); err != nil {
+				return err
+			}
+			if err := who.Save(file); err != nil { // the counter, before anything else can fail
+				return err
+			}
+			answer, err := a.listen(cmd.Context(), client)
+			if a.json {
+				a.printJSON(answer)
+			}
+			return err
+		},
+	}
+}
+
+// answer is what ask --json prints.
+type answer struct {
+	Text     string         `json:"text"`
+	Outcomes []wire.Outcome `json:"outcomes"`
+	End      wire.TurnEnd   `json:"end"`
+}
+
+// listen prints a turn as it comes and returns the whole of it.
+func (a *app) listen(ctx context.Context, client *phone.Client) (answer, error) {
+	whole := answer{Outcomes: []wire.Outcome{}}
+	for {
+		f, err := client.Next(ctx)
+		if err != nil {
+			return whole, err
+		}
+		switch f.Type {
+		case wire.TypeText:
+			var t wire.Text
+			if err := f.Decode(&t); err != nil {
+				return whole, err
+			}
+			whole.Text += t.Text
+			if !a.json {
+				fmt.Fprint(a.out, escape(t.Text, true))
+			}
+		case wire.TypePending:
+			var p wire.Pending
+			if err := f.Decode(&p); err != nil {
+				return whole, err
+			}
+			fmt.Fprintf(a.err, "\nlook at the box: %s %q → %s\n", escape(p.Title, false), p.Text, escape(p.Destination, false))
+		case wire.TypeResult:
+			var r wire.Result
+			if err := f.Decode(&r); err != nil {
+				return whole, err
+			}
+			whole.Outcomes = append(whole.Outcomes, r.Outcome)
+			if !a.json {
+				a.printOutcome(r.Outcome)
+			}
+		case wire.TypeError:
+			var e wire.Error
+			if err := f.Decode(&e); err != nil {
+				return whole, err
+			}
+			return whole, bad(fmt.Errorf("%s (%s)", e.Message, e.Code))
+		case wire.TypeTurnEnd:
+			if err := f.Decode(&whole.End); err != nil {
+				return whole, err
+			}
+			if !a.json {
+				fmt.Fprintln(a.out)
+			}
+			if whole.End.Reason == "failed" {
+				return whole, bad(errors.New(whole.End.Message))
+			}
+			return whole, nil
+		}
+	}
+}
+
+// printOutcome prints one result apart from the model's prose.
+func (a *app) printOutcome(o wire.Outcome) {
+	fmt.Fprintf(a.out, "\n── %s: %s", o.Capability, o.Status)
+	if o.Code != "" {
+		fmt.Fprintf(a.out, " (%s)", o.Code)
+	}
+	fmt.Fprintln(a.out)
+	if o.Message != "" {
+		fmt.Fprintf(a.out, "   %s\n", escape(o.Message, false))
+	}
+	var found struct {
+		Citations []struct{ Title, URL, Content string }
+	}
+	if o.Status != capabilities.Done.String() || json.Unmarshal(o.Data, &found) != nil {
+		return
+	}
+	for i, c := range found.Citations {
+		fmt.Fprintf(a.out, "   [%d] %s\n       %s\n       %s\n", i+1, escape(c.Title, false), escape(c.Content, false), escape(c.URL, false))
+	}
+	if len(found.Citations) == 0 {
+		fmt.Fprintf(a.out, "   %s\n", escape(string(o.Data), false))
+	}
+}

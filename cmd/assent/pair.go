@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"assent.home.arpa/appliance/phone"
+)
+
+func (a *app) newPairCmd() *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:   "pair ADDRESS CODE",
+		Short: "Pair this computer with a box, as a phone",
+		Long: "Pair this computer with a box, as a phone. Hold both buttons at the box for 3 seconds; it shows a code. Somebody at the box then has to\n" +
+			"accept this computer by holding both buttons once more.",
+		Example: "  assent pair https://assent.local:8443 123456",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, err := identityFile()
+			if err != nil {
+				return err
+			}
+			var pin phone.Pin
+			client, err := phone.Dial(cmd.Context(), args[0], pin.TLS())
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			fmt.Fprintf(a.err, "now hold both buttons at the box for 3 seconds to accept %q\n", name)
+			who, err := client.Pair(cmd.Context(), args[1], name)
+			var refused *phone.RefusedError
+			if errors.As(err, &refused) {
+				return bad(err)
+			}
+			if err != nil {
+				return err
+			}
+			who.Address, who.Pin = strings.TrimSuffix(args[0], "/"), pin
+			if err := who.Save(file); err != nil {
+				return err
+			}
+			if a.json {
+				a.printJSON(map[string]any{"slot": who.Slot, "name": who.Name, "address": who.Address, "certificate": who.Pin.String()})
+				return nil
+			}
+			fmt.Fprintf(a.out, "paired with %s as %q\n", escape(client.Box(), false), who.Name)
+			if who.Pin.String() != "" {
+				fmt.Fprintf(a.out, "the box's certificate: SHA-256 %s\n", who.Pin.String())
+			}
+			return nil
+		},
+	}
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "computer"
+	}
+	cmd.Flags().StringVar(&name, "name", host[:min(len(host), 24)], "what the box is to call this computer")
+	return cmd
+}
+
+// identityFile is where this user's key lives (XDG base directory specification).
+func identityFile() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("no folder for the key: %w; set XDG_CONFIG_HOME", err)
+	}
+	return filepath.Join(dir, "assent", "identity.json"), nil
+}
