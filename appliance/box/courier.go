@@ -25,7 +25,7 @@ func Courier(ctx context.Context, c config.Config, l net.Listener, peers Peers, 
 	sockets := At(c.Paths.Runtime)
 	return courier.Run(ctx, courier.Options{
 		Guard: l, GuardUID: peers.Guard, GrantKeyFile: sockets.GrantKey, Clock: clock.System(), BootID: boot,
-		Workers: sockets.Workers(), Addresses: addresses, Resolver: net.DefaultResolver, Log: log,
+		Workers: sockets.Workers(), Addresses: addresses, Resolver: &net.Resolver{PreferGo: true}, Log: log,
 	})
 }
 
@@ -35,12 +35,21 @@ func Worker(ctx context.Context, c config.Config, class capabilities.Class, conn
 		Class: class, CourierUID: peers.Courier, Clock: clock.System(), Log: log,
 		Handlers: []capabilities.Handler{
 			health.Handler{Root: os.DirFS("/"), State: c.Paths.State},
-			websearch.MediaWikiHandler(time.Now),
-			websearch.SearXNGHandler(time.Now),
+			websearch.MediaWikiHandler(date),
+			websearch.SearXNGHandler(date),
 		},
 	}
 	if class == capabilities.ClassNone {
 		o.Read = []string{"/proc", "/sys"}
 	}
 	return worker.Run(ctx, conn, o)
+}
+
+// date is the wall clock, or the zero time where nobody ever set it.
+func date() time.Time {
+	now, state := clock.System().Wall()
+	if state == clock.Unset {
+		return time.Time{}
+	}
+	return now
 }

@@ -1,0 +1,107 @@
+// Assentd is the box's service. It plays one role a process, as systemd starts it:
+//
+//	assentd gateway        serves the phone page and its websocket
+//	assentd guard          owns panel, keys, audit and pairings
+//	assentd courier        opens the connections that grants name
+//	assentd worker CLASS   makes one call, on the connection it has as standard input
+//	assentd check-config   prints the effective configuration
+//	assentd version
+//
+// Every role takes -config FILE. Sockets come from systemd where it passes them (LISTEN_FDNAMES guard, courier, phones),
+// and are made where the configuration says otherwise. Exit status: 0 ended as told, 1 failed, 3 wrong usage.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"assent.home.arpa/appliance/config"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+const usage = `usage: assentd gateway | guard | courier | worker CLASS | check-config | version   [-config FILE]
+`
+
+// role is what a subcommand is made of.
+type role func(ctx context.Context, e env) error
+
+// env is what every role starts with.
+type env struct {
+	config config.Config
+	args   []string
+	stdin  *os.File
+	out    io.Writer
+	log    *slog.Logger
+}
+
+func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
+	roles := map[string]role{"gateway": gatewayRole, "guard": guardRole, "courier": courierRole, "worker": workerRole, "check-config": checkConfig, "version": version}
+	if len(args) == 0 || roles[args[0]] == nil {
+		fmt.Fprint(stderr, usage)
+		return 3
+	}
+	flags := flag.NewFlagSet("assentd "+args[0], flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	file := flags.String("config", "/etc/assent/assent.toml", "configuration `file`; where it does not exist the defaults hold")
+	if err := flags.Parse(args[1:]); err != nil {
+		return 3
+	}
+	explicit := false
+	flags.Visit(func(f *flag.Flag) { explicit = explicit || f.Name == "config" })
+	cfg, err := load(*file, explicit)
+	if err != nil {
+		fmt.Fprintln(stderr, "assentd:", err)
+		return 1
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(stderr, nil)).With("role", args[0])
+	err = roles[args[0]](ctx, env{config: cfg, args: flags.Args(), stdin: stdin, out: stdout, log: log})
+	if wrong := (usageError)(""); errors.As(err, &wrong) {
+		fmt.Fprintf(stderr, "assentd: %v\n%s", err, usage)
+		return 3
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "assentd:", err)
+		return 1
+	}
+	return 0
+}
+
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+func load(file string, explicit bool) (config.Config, error) {
+	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) && !explicit {
+		return config.Default(), nil
+	}
+	return config.Load(file)
+}
+
+func checkConfig(_ context.Context, e env) error {
+	_, err := e.out.Write(e.config.Encode())
+	return err
+}
+
+func version(_ context.Context, e env) error {
+	_, err := fmt.Fprintln(e.out, "assentd", build())
+	return err
+}
+
+// build names this program as the Go toolchain knows it.
+func build() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version + " " + info.GoVersion
+	}
+	return "unknown"
+}

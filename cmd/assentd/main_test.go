@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestCommandLine(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := write("good.toml", "[turn]\nproposals = 4\n")
+	bad := write("bad.toml", "[panel]\nauto_approve = true\n")
+	for _, tc := range []struct {
+		name   string
+		args   []string
+		status int
+		out    string // in standard output
+		err    string // in standard error
+	}{
+		{"nothing", nil, 3, "", "usage: assentd"},
+		{"a role that is none", []string{"approve"}, 3, "", "usage: assentd"},
+		{"an unknown flag", []string{"guard", "-simulate"}, 3, "", "not defined"},
+		{"the effective configuration", []string{"check-config", "-config", good}, 0, "proposals = 4", ""},
+		{"an unknown key", []string{"check-config", "-config", bad}, 1, "", "unknown key panel.auto_approve"},
+		{"a file that is not there", []string{"check-config", "-config", filepath.Join(dir, "none.toml")}, 1, "", "no such file"},
+		{"the version", []string{"version"}, 0, "assentd", ""},
+		{"a worker without a class", []string{"worker", "-config", good}, 3, "", "worker takes one class"},
+		{"a worker of no class", []string{"worker", "-config", good, "root"}, 3, "", "worker takes one class"},
+		{"a guard on a PC", []string{"guard", "-config", good}, 1, "", "on a PC use assentsim"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			status := run(tc.args, os.Stdin, &out, &errs)
+			if status != tc.status || !strings.Contains(out.String(), tc.out) || !strings.Contains(errs.String(), tc.err) {
+				t.Fatalf("status %d\n%s\n%s", status, &out, &errs)
+			}
+		})
+	}
+}
