@@ -24,8 +24,8 @@ type chain struct {
 	root     Digest
 	epoch    Epoch // in force, with the keys of seals, receipts and grants
 	upcoming *Epoch
-	lastSeal *Record // of the present epoch; its signature is checked when the epoch ends
-	every    bool    // check the signature of every seal, not of the last in each epoch
+	lastSeal *Seal // of the present epoch; its signature is checked when the epoch ends
+	every    bool  // check the signature of every seal, not of the last in each epoch
 
 	boot     ID
 	bootTime time.Duration
@@ -163,7 +163,7 @@ func (c *chain) seal(r Record, s *Seal) error {
 	if claims != want {
 		return errors.New("does not sign what came before")
 	}
-	c.lastSeal = &r
+	c.lastSeal = s
 	if c.every || c.upcoming != nil {
 		if err := c.checkLastSeal(); err != nil {
 			return err
@@ -180,7 +180,7 @@ func (c *chain) checkLastSeal() error {
 	if c.lastSeal == nil {
 		return nil
 	}
-	_, err := c.codec.openSeal(c.epoch.SealKey, *c.lastSeal)
+	_, err := c.codec.openSeal(c.epoch.SealKey, c.lastSeal)
 	return err
 }
 

@@ -91,12 +91,14 @@ func (f *forger) encode(v any) []byte {
 	return b
 }
 
-func (f *forger) segment() []byte { return f.redacted(1 << 40) }
+func (f *forger) segment() []byte { return render(f.frames, 1<<40) }
 
 // redacted is the segment with one record's body replaced by its hash.
-func (f *forger) redacted(seq audit.Seq) []byte {
+func (f *forger) redacted(seq audit.Seq) []byte { return render(f.frames, seq) }
+
+func render(frames []forged, seq audit.Seq) []byte {
 	var b []byte
-	for _, frame := range f.frames {
+	for _, frame := range frames {
 		if frame.seq == seq {
 			sum := sha256.Sum256(frame.body)
 			b = append(append(b, 0x83, 1, 0x81, 0x58, 32), sum[:]...)

@@ -239,7 +239,8 @@ func (l *Log) Intend(ctx context.Context, entries []Entry, intent IntentRecord, 
 	return Intent{log: l, seq: seqs[len(seqs)-1], inv: inv}, nil
 }
 
-// Effect is barrier 2: it settles an intent, once, and records what goes with it. It works while the log is full.
+// Effect is barrier 2: it settles an intent, once, and records what goes with it. It works while the log is full, and when
+// ctx has ended: what was done is recorded even if nobody waits for it any more.
 // An error that wraps ErrUnavailable means that the outcome is not recorded, so it is unknown whatever the caller knows.
 func (l *Log) Effect(ctx context.Context, i Intent, effect EffectRecord, entries ...Entry) (Seq, error) {
 	if i.log != l {
@@ -250,7 +251,7 @@ func (l *Log) Effect(ctx context.Context, i Intent, effect EffectRecord, entries
 	}
 	effect.Intent = i.seq
 	var seqs []Seq
-	err := l.do(ctx, func(w *writer) (err error) {
+	err := l.do(context.WithoutCancel(ctx), func(w *writer) (err error) {
 		if w.chain.calls.live[i.inv].intent != i.seq {
 			return ErrSettled
 		}

@@ -144,6 +144,12 @@ func TestAnUnsoundCallIsNotPromised(t *testing.T) {
 		"only validate passed": press(func(c *audittest.Call) {
 			c.Decision.Stage, c.Decision.Verdict = capabilities.StageValidate, audit.Allow
 		}),
+		"only validate passed, and no press": press(func(c *audittest.Call) {
+			c.Decision.Stage, c.Decision.Verdict, c.Approval = capabilities.StageValidate, audit.Allow, audit.Approval{}
+		}),
+		"approval names another request":       press(func(c *audittest.Call) { c.Approval.RequestDigest[0]++ }),
+		"approval names another screen":        press(func(c *audittest.Call) { c.Approval.ScreenDigest[0]++ }),
+		"approval names other arguments":       press(func(c *audittest.Call) { c.Approval.ArgsDigest[0]++ }),
 		"no press":                             press(func(c *audittest.Call) { c.Approval = audit.Approval{} }),
 		"denied":                               press(func(c *audittest.Call) { c.Approval = audit.Approval{Outcome: audit.Denied} }),
 		"approved without a receipt":           press(func(c *audittest.Call) { c.Approval.Receipt = nil }),
@@ -429,6 +435,20 @@ func TestACallThatGaveUpBeforehandWritesNothing(t *testing.T) {
 	}
 	if d := cmp.Diff(before, l.Head()); d != "" {
 		t.Error(d)
+	}
+}
+
+func TestAnOutcomeIsRecordedThoughNobodyWaits(t *testing.T) {
+	disk := audittest.NewDisk()
+	l := open(t, clocktest.New(), disk)
+	i := intend(t, l, audittest.Automatic(1))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := l.Effect(ctx, i, audit.EffectRecord{Status: capabilities.Done}); err != nil {
+		t.Error(err)
+	}
+	if r := intact(t, disk); len(r.Open) != 0 {
+		t.Errorf("the outcome was lost: %v", r.Open)
 	}
 }
 

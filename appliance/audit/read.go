@@ -196,11 +196,15 @@ func (c codec) sealAt(b []byte, keys []Digest) (SealClaims, error) {
 	if err != nil {
 		return SealClaims{}, err
 	}
+	s, ok := r.Payload.(*Seal)
+	if !ok {
+		return SealClaims{}, errNoSeal
+	}
 	if keys == nil {
-		return c.peekSeal(r.Payload.(*Seal))
+		return c.peekSeal(s)
 	}
 	for _, k := range keys {
-		if claims, err := c.openSeal(k, r); err == nil {
+		if claims, err := c.openSeal(k, s); err == nil {
 			return claims, nil
 		}
 	}

@@ -22,16 +22,19 @@ const segment0 = "seg-00000000.cborseq"
 
 // life is what somebody outside knows of a log: what was acknowledged, and what was executed because of it.
 type life struct {
-	acknowledged []audit.Seq
+	acknowledged map[audit.Seq]audit.Kind
 	executed     []audit.Seq // intents
 	settled      map[audit.Seq]bool
+}
+
+func newLife() life {
+	return life{acknowledged: map[audit.Seq]audit.Kind{}, settled: map[audit.Seq]bool{}}
 }
 
 // live starts a log and uses it until something fails: two calls, a barrier with blobs, an appended record.
 func live(t *testing.T, disk *audittest.Disk) life {
 	t.Helper()
-	var known life
-	known.settled = map[audit.Seq]bool{}
+	known := newLife()
 	clk := clocktest.New()
 	l, err := audit.Open(t.Context(), audittest.Options(clk, disk))
 	if err != nil {
@@ -44,12 +47,12 @@ func live(t *testing.T, disk *audittest.Disk) life {
 		if err != nil {
 			return known
 		}
-		known.acknowledged, known.executed = append(known.acknowledged, i.Seq()), append(known.executed, i.Seq())
+		known.acknowledged[i.Seq()], known.executed = audit.KindIntent, append(known.executed, i.Seq())
 		seq, err := l.Effect(t.Context(), i, audit.EffectRecord{Status: capabilities.Done})
 		if err != nil {
 			return known
 		}
-		known.acknowledged = append(known.acknowledged, seq)
+		known.acknowledged[seq] = audit.KindEffect
 		known.settled[i.Seq()] = true
 	}
 	e, _ := audit.BlobOf(audit.BlobRaw, [16]byte{}, bytes.Repeat([]byte("blob "), 2000))
@@ -57,7 +60,7 @@ func live(t *testing.T, disk *audittest.Disk) life {
 	if err != nil {
 		return known
 	}
-	known.acknowledged = append(known.acknowledged, seqs...)
+	known.acknowledged[seqs[0]] = audit.KindBlob
 	return known
 }
 
@@ -71,10 +74,10 @@ func (known life) check(t *testing.T, disk *audittest.Disk) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	found := map[audit.Seq]bool{}
+	found := map[audit.Seq]audit.Kind{}
 	effects := map[audit.Seq]capabilities.Status{}
 	r := verify(t, disk, audit.VerifyOptions{AllSeals: true, Visit: func(e audit.Entered) error {
-		found[e.Seq] = true
+		found[e.Seq] = e.Kind
 		if p, ok := e.Payload.(*audit.EffectRecord); ok {
 			effects[p.Intent] = p.Status
 		}
@@ -83,9 +86,10 @@ func (known life) check(t *testing.T, disk *audittest.Disk) {
 	if r.Status != audit.Intact || len(r.Open) != 0 {
 		t.Errorf("after a start the log is %s, %v, with %d effects that nobody recorded", r.Status, r.Problem, len(r.Open))
 	}
-	for _, seq := range known.acknowledged {
-		if !found[seq] {
-			t.Errorf("record %d was acknowledged and is gone", seq)
+	// What a start writes may take the place of what was lost, so the number alone proves nothing.
+	for seq, kind := range known.acknowledged {
+		if found[seq] != kind {
+			t.Errorf("record %d, %s, was acknowledged; there is now %s", seq, kind, found[seq])
 		}
 	}
 	for _, i := range known.executed {
@@ -129,6 +133,57 @@ func TestPowerLossAtAnyInstant(t *testing.T) {
 			known.check(t, image)
 			if t.Failed() {
 				t.Fatalf("power lost at operation %d of %d, way %d", at, total, how)
+			}
+		}
+	}
+}
+
+// The same where a segment ends and the next begins.
+func TestPowerLossBetweenSegments(t *testing.T) {
+	clk, nearlyFull := clocktest.New(), audittest.NewDisk()
+	l := open(t, clk, nearlyFull)
+	blob := func(n byte) audit.Entry {
+		e, _ := audit.BlobOf(audit.BlobRaw, [16]byte{}, bytes.Repeat([]byte{n}, audit.MaxBlob))
+		return e
+	}
+	for n := range byte(14) {
+		if _, err := l.Barrier(t.Context(), blob(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	roll := func(disk *audittest.Disk) life {
+		known := newLife()
+		l, err := audit.Open(t.Context(), audittest.Options(clk, disk))
+		if err != nil {
+			return known
+		}
+		defer l.Close()
+		for n := range byte(2) {
+			seqs, err := l.Barrier(t.Context(), blob(0x80+n))
+			if err != nil {
+				return known
+			}
+			known.acknowledged[seqs[0]] = audit.KindBlob
+		}
+		return known
+	}
+	whole := nearlyFull.Copy()
+	if known := roll(whole); len(known.acknowledged) != 2 || whole.Content("seg-00000001.cborseq") == nil {
+		t.Fatalf("no segment ended: %+v", known)
+	}
+	dead := errors.New("the power is gone")
+	random := rand.New(rand.NewPCG(3, 4))
+	for at := 8; at <= whole.Ops(); at++ {
+		for how, choose := range []func(int) int{func(int) int { return 0 }, random.IntN} {
+			disk := nearlyFull.Copy()
+			disk.Arm(audittest.Fault{At: at, Err: dead, Dead: true})
+			known := roll(disk)
+			known.check(t, disk.Crash(choose))
+			if t.Failed() {
+				t.Fatalf("power lost at operation %d, way %d", at, how)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package audit_test
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
 	"io/fs"
@@ -234,7 +235,28 @@ func TestALogThatWasWrittenAnewIsSeen(t *testing.T) {
 	}
 }
 
-// forge writes batches with a stolen root: everything that a signature can vouch for is right, and the calls are not.
+// The last seal has nothing after it that covers it, so it covers its own record.
+func TestTheLastSealsOwnRecordIsSigned(t *testing.T) {
+	f := newForger(t)
+	if r := judge(t, segmentFS(f.segment()), audit.VerifyOptions{}); r.Status != audit.Intact {
+		t.Fatalf("%s, %v", r.Status, r.Problem)
+	}
+	last := &f.frames[len(f.frames)-1]
+	r, _, err := audit.DecodeBody(last.bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prev := audit.Digest(f.frames[len(f.frames)-2].bytes[len(f.frames[len(f.frames)-2].bytes)-32:])
+	r.Boot++
+	if last.bytes, _, err = audit.EncodeFrame(r, prev); err != nil {
+		t.Fatal(err)
+	}
+	if r := judge(t, segmentFS(f.segment()), audit.VerifyOptions{}); r.Status == audit.Intact {
+		t.Error("the time of the last seal was changed, and nothing was seen")
+	}
+}
+
+// Everything that a signature can vouch for is right, and the calls are not.
 func TestCrossLinksAreCheckedEvenUnderTrueSeals(t *testing.T) {
 	clk := clocktest.New()
 	ok := audittest.Required(clk, 1)
@@ -250,6 +272,18 @@ func TestCrossLinksAreCheckedEvenUnderTrueSeals(t *testing.T) {
 			a := p[2].(audit.Approval)
 			a.Receipt = audittest.Sign(audittest.GrantKey(), ok.Claims)
 			p[2] = a
+			return p
+		},
+		"intent refers to other records": func(p []audit.Payload) []audit.Payload {
+			i := p[3].(audit.IntentRecord)
+			i.Decision--
+			p[3] = i
+			return p
+		},
+		"intent names another receipt": func(p []audit.Payload) []audit.Payload {
+			i := p[3].(audit.IntentRecord)
+			i.ReceiptDigest[0]++
+			p[3] = i
 			return p
 		},
 		"policy allowed, no press": func(p []audit.Payload) []audit.Payload {
@@ -281,6 +315,74 @@ func TestCrossLinksAreCheckedEvenUnderTrueSeals(t *testing.T) {
 				t.Errorf("%s: %v", r.Status, r.Problem)
 			}
 		})
+	}
+}
+
+// Everything is as it should be but the signature: a forger without the key.
+func TestSealsByAnotherKeyAreSeen(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		f := newForger(t)
+		f.add([16]byte{}, audit.Freeze{On: true, By: audit.ByBox})
+		f.seal()
+		if r := judge(t, segmentFS(f.segment()), audit.VerifyOptions{AllSeals: all}); r.Status != audit.Intact {
+			t.Fatalf("with the key: %s, %v", r.Status, r.Problem)
+		}
+		f.key = audittest.GrantKey()
+		f.add([16]byte{}, audit.Freeze{By: audit.ByBox})
+		f.seal()
+		if r := judge(t, segmentFS(f.segment()), audit.VerifyOptions{AllSeals: all}); r.Status == audit.Intact {
+			t.Errorf("all seals %v: a seal by another key is taken for the box's", all)
+		}
+	}
+}
+
+func TestNumbersThatWereLeftOutAreSeen(t *testing.T) {
+	f := newForger(t)
+	f.next += 3
+	f.first = f.next
+	f.add([16]byte{}, audit.Freeze{On: true, By: audit.ByBox})
+	f.seal()
+	if r := judge(t, segmentFS(f.segment()), audit.VerifyOptions{}); r.Status != audit.Altered {
+		t.Errorf("%s, %v", r.Status, r.Problem)
+	}
+}
+
+// Who begins to read at a segment record must begin with the truth.
+func TestASegmentRecordThatLiesIsSeen(t *testing.T) {
+	c := audittest.Automatic(1)
+	for name, lie := range map[string]func(*audit.Segment){
+		"the truth":         func(*audit.Segment) {},
+		"index":             func(s *audit.Segment) { s.Index = 2 },
+		"first":             func(s *audit.Segment) { s.First++ },
+		"previous link":     func(s *audit.Segment) { s.PrevLink[0]++ },
+		"epoch":             func(s *audit.Segment) { s.Epoch++ },
+		"seal key":          func(s *audit.Segment) { s.SealKey[0]++ },
+		"receipt key":       func(s *audit.Segment) { s.ReceiptKey[0]++ },
+		"grant key":         func(s *audit.Segment) { s.GrantKey[0]++ },
+		"an intent hidden":  func(s *audit.Segment) { s.Open = nil },
+		"an intent made up": func(s *audit.Segment) { s.Open = append(s.Open, audit.OpenIntent{Intent: 1, Inv: audit.ID{1}}) },
+	} {
+		f := newForger(t)
+		intent := c.Intent
+		intent.Proposal, intent.Decision = f.next, f.next+1
+		f.add(c.Inv, c.Proposal)
+		f.add(c.Inv, c.Decision)
+		f.add(c.Inv, intent)
+		f.seal()
+		s := audit.Segment{
+			Index: 1, First: f.next, PrevLink: f.link, Epoch: 1, SealKey: audit.Digest(f.key.Public().(ed25519.PublicKey)),
+			ReceiptKey: audit.Digest(audittest.ReceiptKey().Public().(ed25519.PublicKey)),
+			GrantKey:   audit.Digest(audittest.GrantKey().Public().(ed25519.PublicKey)),
+			Open:       []audit.OpenIntent{{Intent: f.next - 2, Inv: c.Inv}},
+		}
+		lie(&s)
+		cut := len(f.frames)
+		f.add([16]byte{}, s)
+		f.seal()
+		r := judge(t, segmentFS(render(f.frames[:cut], 1<<40), render(f.frames[cut:], 1<<40)), audit.VerifyOptions{})
+		if want := map[bool]audit.Status{true: audit.Intact, false: audit.Altered}[name == "the truth"]; r.Status != want {
+			t.Errorf("%s: %s, %v", name, r.Status, r.Problem)
+		}
 	}
 }
 
