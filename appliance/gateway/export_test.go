@@ -19,9 +19,6 @@ func RunWith(ctx context.Context, o Options, t Turns) error {
 // RingFrames is the number of frames that are kept for a phone.
 const RingFrames = ringFrames
 
-// FrameBurst is the number of frames that a connection may send at once.
-const FrameBurst = frameBurst
-
 // MaxOffences is the number of broken rules that a connection survives.
 const MaxOffences = maxOffences
 

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -295,6 +296,10 @@ func (p *handset) ask(conversation, text string) string {
 // receive reads one frame, or fails with the reason for which the connection ended. Numbered frames must have no gaps.
 func (p *handset) receive() (frame, error) {
 	p.t.Helper()
+	// A frame that never comes should say where it was missed.
+	if err := p.ws.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		return frame{}, err
+	}
 	_, b, err := p.ws.ReadMessage()
 	if err != nil {
 		return frame{}, err
