@@ -64,12 +64,22 @@ type Message struct {
 type Request struct {
 	System      string
 	Catalog     []capabilities.Entry // in the order in which the model is to see it
+	Examples    []Example            // before the history; stable like the system text
 	History     []Message
 	MaxTokens   int // bound of this step; at least 1
 	Seed        uint32
 	Temperature float64 // 0 picks the likeliest token always
 	// Grammar asks the engine to keep the envelope of a call well-formed. It never limits a name or a value.
 	Grammar bool
+}
+
+// Example shows a model how it is to answer: a question, and either an answer or, where Name is set, a call. Small models
+// write calls in marks of their own without one. Examples are ours; nothing that anybody said may become one.
+type Example struct {
+	Question  string
+	Answer    string
+	Name      string // wire name of the call
+	Arguments string // JSON object
 }
 
 // Stop says why a step ended. The zero value is invalid, and only StopEnd lets a call count.

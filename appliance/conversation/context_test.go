@@ -88,8 +88,8 @@ func TestContextIsTrimmedInStrides(t *testing.T) {
 	b := newBox(t, both()).with(func(o *conversation.Options) { o.Model.StepTokens = 64 })
 	b.model.Context = 1024
 	lost := 0
-	for i := range 16 {
-		b.ask(fmt.Sprintf("%d %s", i, strings.Repeat("q", 150)))
+	for i := range 24 {
+		b.ask(fmt.Sprintf("%d %s", i, strings.Repeat("q", 250)))
 	}
 	steps := b.model.Steps()
 	for i, s := range steps[1:] {
@@ -122,7 +122,7 @@ func TestOneTurnOverTheContext(t *testing.T) {
 // What left the model's context may still be read on the phone, and a restart brings none of it back to the model.
 func TestPhoneReadsMoreThanTheModel(t *testing.T) {
 	b := newBox(t, both()).with(func(o *conversation.Options) { o.Model.StepTokens = 64 })
-	b.model.Context = 512
+	b.model.Context = 768
 	for i := range 6 {
 		b.ask(fmt.Sprintf("%d %s", i, strings.Repeat("q", 500)))
 	}

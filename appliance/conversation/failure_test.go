@@ -1,8 +1,11 @@
 package conversation_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -237,4 +240,25 @@ type refusingGuard struct{ *conversationtest.Guard }
 
 func (refusingGuard) Catalog(context.Context, uint32, ipc.ID) (*ipc.Catalog, error) {
 	return nil, &ipc.Error{Code: "not_paired", Message: "pair it again"}
+}
+
+// The log is for operators: it says how turns end and holds nothing that was said, proposed or returned.
+func TestLogHoldsNothingThatWasSaid(t *testing.T) {
+	var log bytes.Buffer
+	k := local()
+	k.Run = conversationtest.Answer(`["secret-result"]`)
+	b := newBox(t, []conversationtest.Capability{k},
+		conversationtest.Reply{Text: "secret-prose" + call("system_health__v1", `{"n":"secret-argument"}`) + "<tool_call>secret-call</tool_call>"},
+		conversationtest.Reply{Text: "secret-half", Die: true},
+	).with(func(o *conversation.Options) { o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})) })
+	b.ask("secret-question")
+	b.runs.Fill()
+	b.opts.Store.Close()
+	b.ask("secret-question")
+	if n := strings.Count(log.String(), "turn ended"); n != 2 || !strings.Contains(log.String(), "could not be stored") {
+		t.Errorf("%d turns and their faults are logged:\n%s", n, log.String())
+	}
+	if strings.Contains(log.String(), "secret") {
+		t.Errorf("the log repeats what was said:\n%s", log.String())
+	}
 }

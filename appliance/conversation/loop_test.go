@@ -194,7 +194,9 @@ func TestNothingIsCorrected(t *testing.T) {
 		"an argument without data": {"system_health__v1", `{"query":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBox(t, both(), say(call(c.name, c.arguments))...)
+			wiki := search()
+			wiki.Press = false
+			b := newBox(t, []conversationtest.Capability{local(), wiki}, say(call(c.name, c.arguments))...)
 			phone := b.ask("?")
 			got := b.guard.Proposals()
 			if len(got) != 1 || string(got[0].Name) != c.name || string(got[0].Arguments) != c.arguments {

@@ -84,7 +84,7 @@ func (r *run) request(ctx context.Context, n int) (inference.Request, int, error
 	model := r.s.opts.Model
 	req := inference.Request{
 		System: r.s.opts.System, MaxTokens: model.StepTokens, Temperature: model.Temperature, Grammar: model.Grammar,
-		Seed: r.seed(n), Catalog: make([]capabilities.Entry, len(r.catalog.Entries)),
+		Seed: r.seed(n), Examples: examples(r.catalog), Catalog: make([]capabilities.Entry, len(r.catalog.Entries)),
 	}
 	for i, e := range r.catalog.Entries {
 		req.Catalog[i] = capabilities.Entry{Name: e.Name, Version: e.Version, Description: e.Description, Parameters: e.Parameters}

@@ -50,7 +50,7 @@ func (Adapter) Spec() capabilities.Spec {
 		Name:        "system.health",
 		Version:     1,
 		Revision:    Revision,
-		Description: "Read how this box is doing: temperature, processor load, memory, disk space, uptime. Takes no arguments.",
+		Description: "Read this box's own temperature, load, memory, disk space and uptime.",
 		ArgsSchema:  json.RawMessage(argsSchema),
 		ResultShape: json.RawMessage(resultShape),
 		Effect:      capabilities.Read,

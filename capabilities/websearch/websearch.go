@@ -44,7 +44,7 @@ const (
 	maxLabel = 24      // bytes
 )
 
-const argsSchema = `{"type":"object","properties":{"query":{"type":"string","minLength":1,"maxLength":256,"description":"what to search for"}},"required":["query"],"additionalProperties":false}`
+const argsSchema = `{"type":"object","properties":{"query":{"type":"string","minLength":1,"maxLength":256,"description":"words to search for"}},"required":["query"],"additionalProperties":false}`
 
 const resultShape = `{
 	"type": "object",
@@ -112,7 +112,7 @@ func (a *Adapter) Spec() capabilities.Spec {
 		Name:        "web.search",
 		Version:     1,
 		Revision:    a.revision,
-		Description: "Search the web for facts you do not know. Somebody at the box must approve the query first. Returns citations.",
+		Description: "Search the web for facts, news, weather, prices, opening hours or anything current.",
 		ArgsSchema:  json.RawMessage(argsSchema),
 		ResultShape: json.RawMessage(resultShape),
 		Effect:      capabilities.Read,

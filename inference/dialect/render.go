@@ -50,6 +50,10 @@ func (d Dialect) Render(r inference.Request) ([]Piece, error) {
 		w.close()
 		preamble = ""
 	}
+	for _, e := range r.Examples {
+		w.example(e, preamble)
+		preamble = ""
+	}
 	for i, m := range r.History {
 		follows := i > 0 && r.History[i-1].Kind == inference.Outcome
 		if err := w.message(m, preamble, follows); err != nil {
@@ -98,6 +102,21 @@ func (w *writer) close() {
 		w.add(Ours, "\n")
 		w.inTurn = false
 	}
+}
+
+// example writes a question and its answer as turns.
+func (w *writer) example(e inference.Example, preamble string) {
+	w.close()
+	w.open(w.d.User)
+	w.add(Ours, preamble)
+	w.add(Ours, e.Question)
+	w.close()
+	w.open(w.d.Assistant)
+	if e.Name == "" {
+		w.add(Ours, e.Answer)
+		return
+	}
+	w.add(Ours, fmt.Sprintf("%s\n{\"name\": %q, \"arguments\": %s}\n%s", w.d.CallOpen, e.Name, e.Arguments, w.d.CallClose))
 }
 
 // message writes one message. Outcomes that follow each other share a user turn, as the models were taught.

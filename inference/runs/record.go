@@ -21,6 +21,13 @@ func Record(id, run string, created time.Time, info inference.Info, r inference.
 	if r.System != "" {
 		out.Inputs.Messages = append(out.Inputs.Messages, Message{"system", r.System})
 	}
+	for _, e := range r.Examples {
+		answer := e.Answer
+		if e.Name != "" {
+			answer = fmt.Sprintf("{\"name\": %q, \"arguments\": %s}", e.Name, e.Arguments)
+		}
+		out.Inputs.Messages = append(out.Inputs.Messages, Message{"user", e.Question}, Message{"assistant", answer})
+	}
 	roles := map[inference.Kind]string{inference.User: "user", inference.Assistant: "assistant", inference.Outcome: "tool"}
 	for _, m := range r.History {
 		out.Inputs.Messages = append(out.Inputs.Messages, Message{roles[m.Kind], m.Text})
