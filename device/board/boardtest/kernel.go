@@ -1,0 +1,281 @@
+package boardtest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Numbers and layouts are those of linux/gpio.h, written down a second time so that a mistake shows.
+const (
+	getChipInfo = 0x8044b401
+	getLineInfo = 0xc100b405
+	getLine     = 0xc250b407
+	getValues   = 0xc010b40e
+)
+
+// Flags of a request and of a line.
+const (
+	FlagUsed   = 1
+	flagsAsked = 1<<1 | 1<<2 | 1<<4 | 1<<5 | 1<<8 // active low, input, both edges, pull-up
+)
+
+// Line is one line of a chip.
+type Line struct {
+	Name, Consumer string
+	Used           bool
+	Active         bool
+	seqno          uint32
+}
+
+// Kernel is a /sys and a /dev below Root, and the calls that their devices take.
+type Kernel struct {
+	Root string
+
+	t        *testing.T
+	mu       sync.Mutex // guards all below
+	chips    map[string][]*Line
+	now      time.Duration
+	rigid    bool // refuses to debounce
+	debounce time.Duration
+	asked    []*Line
+	events   *os.File
+	seqno    uint32
+}
+
+// NewKernel returns a kernel without devices.
+func NewKernel(t *testing.T) *Kernel {
+	k := &Kernel{Root: t.TempDir(), t: t, chips: map[string][]*Line{}, now: time.Hour}
+	for _, dir := range []string{"dev", "sys/devices", "sys/bus"} {
+		k.must(os.MkdirAll(filepath.Join(k.Root, dir), 0o755))
+	}
+	t.Cleanup(k.Unplug)
+	return k
+}
+
+// AddChip adds GPIO chip n at a place below /sys/devices.
+func (k *Kernel) AddChip(n int, place string, lines ...*Line) {
+	name := fmt.Sprintf("gpiochip%d", n)
+	k.addDevice("gpio", name, place)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.chips[name] = lines
+}
+
+// AddBus adds I2C bus n at a place below /sys/devices.
+func (k *Kernel) AddBus(n int, place string) {
+	k.addDevice("i2c", fmt.Sprintf("i2c-%d", n), place)
+}
+
+func (k *Kernel) addDevice(class, name, place string) {
+	real := filepath.Join(k.Root, "sys/devices", place, name)
+	k.must(os.MkdirAll(real, 0o755))
+	dir := filepath.Join(k.Root, "sys/bus", class, "devices")
+	k.must(os.MkdirAll(dir, 0o755))
+	k.must(os.Symlink(real, filepath.Join(dir, name)))
+	k.must(os.WriteFile(filepath.Join(k.Root, "dev", name), nil, 0o600))
+}
+
+// NoDebounce makes chips refuse the period, as hardware does that knows other periods only.
+func (k *Kernel) NoDebounce() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.rigid = true
+}
+
+// Mono is CLOCK_MONOTONIC.
+func (k *Kernel) Mono() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.now
+}
+
+// Debounce is the period that was asked for.
+func (k *Kernel) Debounce() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.debounce
+}
+
+// Edge moves the i-th requested line at a time, which becomes the present, and reports it.
+func (k *Kernel) Edge(i int, at time.Duration, active bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.move(i, at, active)
+	k.report(i, at)
+}
+
+// Lose moves a line and drops the event, as a full queue does.
+func (k *Kernel) Lose(i int, at time.Duration, active bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.move(i, at, active)
+}
+
+// Advance lets time pass.
+func (k *Kernel) Advance(d time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.now += d
+}
+
+func (k *Kernel) move(i int, at time.Duration, active bool) {
+	l := k.asked[i]
+	l.Active = active
+	l.seqno++
+	k.seqno++
+	k.now = max(k.now, at)
+}
+
+func (k *Kernel) report(i int, at time.Duration) {
+	l := k.asked[i]
+	var ev [48]byte
+	order := binary.NativeEndian
+	order.PutUint64(ev[0:], uint64(at))
+	order.PutUint32(ev[8:], 2)
+	if l.Active {
+		order.PutUint32(ev[8:], 1)
+	}
+	order.PutUint32(ev[12:], k.offsetOf(l))
+	order.PutUint32(ev[16:], k.seqno)
+	order.PutUint32(ev[20:], l.seqno)
+	k.queue(ev[:])
+}
+
+// Raw puts bytes into the queue of events.
+func (k *Kernel) Raw(b []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.queue(b)
+}
+
+func (k *Kernel) queue(b []byte) {
+	_, err := k.events.Write(b)
+	k.must(err)
+}
+
+// Unplug takes the chip away under its user.
+func (k *Kernel) Unplug() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.events != nil {
+		k.events.Close()
+		k.events = nil
+	}
+}
+
+func (k *Kernel) offsetOf(l *Line) uint32 {
+	for _, lines := range k.chips {
+		if i := slices.Index(lines, l); i >= 0 {
+			return uint32(i)
+		}
+	}
+	k.t.Fatal("boardtest: no such line")
+	return 0
+}
+
+// Ioctl is the call of that name.
+func (k *Kernel) Ioctl(f *os.File, req uint, arg unsafe.Pointer) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, err := f.Stat(); err != nil { // closed
+		return err
+	}
+	b := unsafe.Slice((*byte)(arg), req>>16&0x3fff) // the number carries the size: asm-generic/ioctl.h
+	lines := k.chips[filepath.Base(f.Name())]
+	switch req {
+	case getChipInfo:
+		copy(b[0:32], filepath.Base(f.Name()))
+		binary.NativeEndian.PutUint32(b[64:], uint32(len(lines)))
+		return nil
+	case getLineInfo:
+		return lineInfo(lines, b)
+	case getLine:
+		return k.getLine(lines, b)
+	case getValues:
+		return k.getValues(f, b)
+	}
+	return unix.ENOTTY
+}
+
+func lineInfo(lines []*Line, b []byte) error {
+	offset := binary.NativeEndian.Uint32(b[64:])
+	if int(offset) >= len(lines) {
+		return unix.EINVAL
+	}
+	l := lines[offset]
+	copy(b[0:32], l.Name)
+	copy(b[32:64], l.Consumer)
+	if l.Used {
+		binary.NativeEndian.PutUint64(b[72:], FlagUsed)
+	}
+	return nil
+}
+
+// getLine takes struct gpio_v2_line_request: offsets at 0, consumer at 256, flags at 288, attributes from 320, number of lines
+// at 560, size of the queue at 564, descriptor at 588.
+func (k *Kernel) getLine(lines []*Line, b []byte) error {
+	order := binary.NativeEndian
+	n := order.Uint32(b[560:])
+	if n == 0 || n > 64 || order.Uint64(b[288:]) != flagsAsked || !strings.HasPrefix(string(b[256:288]), "assent\x00") || order.Uint32(b[564:]) == 0 {
+		return unix.EINVAL
+	}
+	var period time.Duration
+	for i := range int(order.Uint32(b[296:])) {
+		attr := b[320+24*i:]
+		if order.Uint32(attr) != 3 || order.Uint32(attr[4:]) != 0 || order.Uint64(attr[16:]) != 1<<n-1 || k.rigid {
+			return unix.EINVAL
+		}
+		period = time.Duration(order.Uint32(attr[8:])) * time.Microsecond
+	}
+	var asked []*Line
+	for i := range n {
+		offset := order.Uint32(b[4*i:])
+		if int(offset) >= len(lines) {
+			return unix.EINVAL
+		}
+		if lines[offset].Used {
+			return unix.EBUSY
+		}
+		lines[offset].Used = true
+		asked = append(asked, lines[offset])
+	}
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return err
+	}
+	k.asked, k.debounce, k.events = asked, period, os.NewFile(uintptr(pipe[1]), "events")
+	order.PutUint32(b[588:], uint32(pipe[0]))
+	return nil
+}
+
+func (k *Kernel) getValues(f *os.File, b []byte) error {
+	if !strings.HasSuffix(f.Name(), " lines") || k.events == nil {
+		return unix.ENODEV
+	}
+	mask := binary.NativeEndian.Uint64(b[8:])
+	var bits uint64
+	for i, l := range k.asked {
+		if l.Active {
+			bits |= 1 << i
+		}
+	}
+	binary.NativeEndian.PutUint64(b, bits&mask)
+	return nil
+}
+
+func (k *Kernel) must(err error) {
+	if err != nil {
+		k.t.Helper()
+		k.t.Fatal(err)
+	}
+}

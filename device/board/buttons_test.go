@@ -1,0 +1,194 @@
+package board_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assent.home.arpa/device"
+	"assent.home.arpa/device/board/boardtest"
+)
+
+const (
+	approve = 0 // in the order in which the lines are requested
+	deny    = 1
+	ms      = time.Millisecond
+	at      = 2 * time.Hour
+)
+
+// read takes n events.
+func read(t *testing.T, b device.Buttons, n int) []device.Event {
+	t.Helper()
+	var events []device.Event
+	for len(events) < n {
+		ev, open := <-b.Events()
+		if !open {
+			t.Fatalf("events ended after %v: %v", events, b.Err())
+		}
+		events = append(events, ev)
+	}
+	return events
+}
+
+func ev(b device.Button, e device.Edge, mono time.Duration, seq uint32) device.Event {
+	return device.Event{Mono: mono, Edge: e, Seq: seq, Button: b}
+}
+
+// TestEdges sees the kernel's own times and counts arrive, in order, whenever they are read. The kernel stamps a debounced
+// change when the line has been still for 10 ms; what is delivered is the time of the edge.
+func TestEdges(t *testing.T) {
+	k, p := machine(t)
+	b, _ := mustOpen(t, k, p)
+	if k.Debounce() != 10*ms {
+		t.Errorf("asked the kernel to debounce for %v", k.Debounce())
+	}
+	k.Edge(approve, at, true)
+	k.Edge(deny, at+20*ms, true)
+	k.Edge(approve, at+30*ms, false)
+	k.Edge(deny, at+50*ms, false)
+	want := []device.Event{
+		ev(device.Approve, device.Press, at-10*ms, 1),
+		ev(device.Deny, device.Press, at+10*ms, 1),
+		ev(device.Approve, device.Release, at+20*ms, 2),
+		ev(device.Deny, device.Release, at+40*ms, 2),
+	}
+	if diff := cmp.Diff(want, read(t, b.Buttons, len(want))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestOverflow drops edges as a full queue does: the counts say so.
+func TestOverflow(t *testing.T) {
+	k, p := machine(t)
+	b, _ := mustOpen(t, k, p)
+	k.Edge(approve, at, true)
+	k.Lose(approve, at+20*ms, false)
+	k.Edge(approve, at+40*ms, true)
+	got := read(t, b.Buttons, 2)
+	if got[0].Seq != 1 || got[1].Seq != 3 {
+		t.Errorf("counts are %d and %d: nobody can see that an edge was lost", got[0].Seq, got[1].Seq)
+	}
+}
+
+// TestMoreThanAnybodyReads keeps what nobody reads in the kernel, and loses nothing of it.
+func TestMoreThanAnybodyReads(t *testing.T) {
+	k, p := machine(t)
+	b, _ := mustOpen(t, k, p)
+	const n = 500
+	for i := range n {
+		k.Edge(approve, at+time.Duration(i)*20*ms, i%2 == 0)
+	}
+	for i, ev := range read(t, b.Buttons, n) {
+		if ev.Seq != uint32(i+1) {
+			t.Fatalf("event %d has count %d", i, ev.Seq)
+		}
+	}
+}
+
+func TestDown(t *testing.T) {
+	k, p := machine(t)
+	b, _ := mustOpen(t, k, p)
+	level := func(button device.Button, want bool) {
+		t.Helper()
+		if got, err := b.Buttons.Down(button); err != nil || got != want {
+			t.Errorf("%v down is %v, %v", button, got, err)
+		}
+	}
+	level(device.Approve, false)
+	level(device.Deny, false)
+	k.Lose(deny, at, true) // the level is true even where the edge was lost
+	level(device.Approve, false)
+	level(device.Deny, true)
+	k.Unplug()
+	if _, err := b.Buttons.Down(device.Deny); err == nil {
+		t.Error("a line that is gone has a level")
+	}
+}
+
+func TestOneButton(t *testing.T) {
+	k, p := machine(t)
+	p.Deny = ""
+	b, _ := mustOpen(t, k, p)
+	if !b.Buttons.Has(device.Approve) || b.Buttons.Has(device.Deny) {
+		t.Error("the kit has the wrong buttons")
+	}
+	if _, err := b.Buttons.Down(device.Deny); !errors.Is(err, device.ErrNoButton) {
+		t.Errorf("the missing button says %v", err)
+	}
+	k.Edge(approve, at, true)
+	if got := read(t, b.Buttons, 1)[0]; got.Button != device.Approve || got.Edge != device.Press {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestLinesLost ends the events, with a reason, when the chip goes away or talks nonsense.
+func TestLinesLost(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		do   func(k *boardtest.Kernel)
+	}{
+		{"chip unplugged", (*boardtest.Kernel).Unplug},
+		{"event of an unknown line", func(k *boardtest.Kernel) { k.Raw(rawEvent(1, 1, 2, 1)) }},
+		{"event of an unknown kind", func(k *boardtest.Kernel) { k.Raw(rawEvent(1, 3, 3, 1)) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			k, p := machine(t)
+			b, _ := mustOpen(t, k, p)
+			if err := b.Buttons.Err(); err != nil {
+				t.Fatalf("error before anything happened: %v", err)
+			}
+			tt.do(k)
+			if ev, open := <-b.Buttons.Events(); open {
+				t.Fatalf("delivered %+v", ev)
+			}
+			if b.Buttons.Err() == nil {
+				t.Error("no reason")
+			}
+			if err := b.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestCloseWhileNobodyReads ends a reader that has edges nobody takes.
+func TestCloseWhileNobodyReads(t *testing.T) {
+	k, p := machine(t)
+	b, _ := mustOpen(t, k, p)
+	for i := range 200 {
+		k.Edge(approve, at+time.Duration(i)*20*ms, i%2 == 0)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	if b.Buttons.Err() == nil {
+		t.Error("closed without a reason")
+	}
+}
+
+// TestSoftDebounce runs on a chip that refuses the kernel's debouncing.
+func TestSoftDebounce(t *testing.T) {
+	k, p := machine(t)
+	k.NoDebounce()
+	b, _ := mustOpen(t, k, p)
+	if k.Debounce() != 0 {
+		t.Fatal("the chip debounces")
+	}
+	k.Edge(approve, at, true)
+	k.Edge(approve, at+3*ms, false)
+	k.Edge(approve, at+7*ms, true)
+	k.Advance(10 * ms)
+	want := []device.Event{ev(device.Approve, device.Press, at+7*ms, 1)}
+	if diff := cmp.Diff(want, read(t, b.Buttons, 1)); diff != "" {
+		t.Error(diff)
+	}
+	k.Lose(approve, at+20*ms, false) // the contact bounces just now
+	if down, err := b.Buttons.Down(device.Approve); err != nil || !down {
+		t.Errorf("down is %v, %v during a bounce", down, err)
+	}
+	if down, err := b.Buttons.Down(device.Deny); err != nil || down {
+		t.Errorf("down is %v, %v before any edge", down, err)
+	}
+}
