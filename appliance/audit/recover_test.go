@@ -102,6 +102,7 @@ func (known life) check(t *testing.T, disk *audittest.Disk) {
 // D3: at every single operation the power goes. Whatever the flash kept of what was not synced, sector by sector, and even
 // if the power goes again while recovering: what was acknowledged is there, what was executed has its intent, and nothing is left open.
 func TestPowerLossAtAnyInstant(t *testing.T) {
+	t.Parallel()
 	counter := audittest.NewDisk()
 	known := live(t, counter)
 	if len(known.acknowledged) != 5 {
@@ -115,11 +116,7 @@ func TestPowerLossAtAnyInstant(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	nothing, everything := func(int) int { return 0 }, func(n int) int { return n - 1 }
 	for at := 1; at <= total; at++ {
-		extreme := nothing
-		if at%2 == 0 {
-			extreme = everything
-		}
-		for how, choose := range []func(int) int{extreme, random.IntN} {
+		for how, choose := range [][]func(int) int{{nothing, random.IntN}, {random.IntN}, {everything}}[at%3] {
 			disk := audittest.NewDisk()
 			disk.Arm(audittest.Fault{At: at, Err: dead, Dead: true, Short: at%3 == 0})
 			known := live(t, disk)
@@ -140,6 +137,7 @@ func TestPowerLossAtAnyInstant(t *testing.T) {
 
 // The same where a segment ends and the next begins.
 func TestPowerLossBetweenSegments(t *testing.T) {
+	t.Parallel()
 	clk, nearlyFull := clocktest.New(), audittest.NewDisk()
 	l := open(t, clk, nearlyFull)
 	blob := func(n byte) audit.Entry {
@@ -176,15 +174,18 @@ func TestPowerLossBetweenSegments(t *testing.T) {
 	}
 	dead := errors.New("the power is gone")
 	random := rand.New(rand.NewPCG(3, 4))
+	// The start's own operations are the other test's.
 	for at := 8; at <= whole.Ops(); at++ {
-		for how, choose := range []func(int) int{func(int) int { return 0 }, random.IntN} {
-			disk := nearlyFull.Copy()
-			disk.Arm(audittest.Fault{At: at, Err: dead, Dead: true})
-			known := roll(disk)
-			known.check(t, disk.Crash(choose))
-			if t.Failed() {
-				t.Fatalf("power lost at operation %d, way %d", at, how)
-			}
+		choose := random.IntN
+		if at%2 == 0 {
+			choose = func(int) int { return 0 }
+		}
+		disk := nearlyFull.Copy()
+		disk.Arm(audittest.Fault{At: at, Err: dead, Dead: true})
+		known := roll(disk)
+		known.check(t, disk.Crash(choose))
+		if t.Failed() {
+			t.Fatalf("power lost at operation %d of %d", at, whole.Ops())
 		}
 	}
 }
@@ -278,23 +279,23 @@ func TestNoRoomForASpareRefusesNewCallsUntilThereIs(t *testing.T) {
 	if err != nil || !slices.Contains(names, "seg-00000001.spare") {
 		t.Fatalf("no spare is held: %v, %v", names, err)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
+	disk.Arm(audittest.Fault{Full: true})
+	// The first blobs use up the segment and the spare; then there is none.
+	var used error
+	for n := byte(0); used == nil && n < 40; n++ {
+		e, _ := audit.BlobOf(audit.BlobRaw, [16]byte{}, bytes.Repeat([]byte{n}, audit.MaxBlob))
+		_, used = l.Barrier(t.Context(), e)
 	}
-	if err := disk.Remove("seg-00000001.spare"); err != nil {
-		t.Fatal(err)
+	c := audittest.Automatic(1)
+	_, err = l.Intend(t.Context(), c.Entries(), c.Intent, c.Inv)
+	for _, err := range []error{used, err} {
+		if !errors.Is(err, audit.ErrUnavailable) || !errors.Is(err, audit.ErrFull) || errors.Is(err, audit.ErrPoisoned) {
+			t.Fatalf("got %v", err)
+		}
 	}
-	// The 17th operation of this start is in the middle of writing the spare.
-	disk.Arm(audittest.Fault{At: 17, Err: syscall.ENOSPC, Dead: true})
-	l, err = audit.Open(t.Context(), audittest.Options(clk, disk))
-	if err == nil {
-		defer l.Close()
-		c := audittest.Automatic(1)
-		_, err = l.Intend(t.Context(), c.Entries(), c.Intent, c.Inv)
-	}
-	if !errors.Is(err, audit.ErrUnavailable) {
-		t.Fatalf("got %v", err)
-	}
+	disk.Arm(audittest.Fault{})
+	intend(t, l, c)
+	intact(t, disk)
 }
 
 func TestATornTailIsSetAsideAndSaidSo(t *testing.T) {

@@ -332,7 +332,7 @@ func (w *writer) zeroFile() error {
 
 // zero overwrites a range of f with zeros and syncs it.
 func zero(f File, from, to int64) error {
-	chunk := make([]byte, 64<<10)
+	chunk := make([]byte, SegmentSize/4)
 	for from < to {
 		n, err := f.WriteAt(chunk[:min(int64(len(chunk)), to-from)], from)
 		if err != nil {

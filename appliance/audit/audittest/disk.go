@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"syscall"
 	"testing/fstest"
 
 	"assent.home.arpa/appliance/audit"
@@ -115,6 +116,7 @@ type Fault struct {
 	Err   error // what it fails with
 	Short bool  // a write leaves its first half behind
 	Dead  bool  // everything after it fails as well: the power is gone
+	Full  bool  // no file can be made and none can grow: ENOSPC
 }
 
 // NewDisk returns an empty directory.
@@ -249,6 +251,9 @@ func (d *Disk) Create(name string) (audit.File, error) {
 	if d.names[name] != nil {
 		return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
 	}
+	if d.fault.Full {
+		return nil, &fs.PathError{Op: "create", Path: name, Err: syscall.ENOSPC}
+	}
 	f := newInode(nil)
 	d.names[name] = f
 	d.remember()
@@ -336,6 +341,9 @@ func (f *file) WriteAt(b []byte, off int64) (int, error) {
 			return 0, err
 		}
 		b = b[:len(b)/2]
+	}
+	if f.d.fault.Full && int(off)+len(b) > f.now.size {
+		return 0, syscall.ENOSPC
 	}
 	f.write(b, int(off))
 	return len(b), err
