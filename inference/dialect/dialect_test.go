@@ -84,6 +84,7 @@ func TestEachFamilySeesItsOwnLayout(t *testing.T) {
 			"⟦<start_of_turn>⟧model\nLet me see.⟦<end_of_turn>⟧\n" +
 			"⟦<start_of_turn>⟧user\n" + data + "⟦<end_of_turn>⟧\n⟦<start_of_turn>⟧model\n",
 	}
+	want["chatml-hermes-spelled"] = want["chatml-hermes"]
 	for _, name := range dialect.Names() {
 		if diff := cmp.Diff(want[name], spell(render(t, named(t, name), conversation()))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

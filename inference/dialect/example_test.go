@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"assent.home.arpa/inference"
 	"assent.home.arpa/inference/dialect"
 )
@@ -53,6 +55,29 @@ func TestExamplesComeBeforeTheHistoryInTheFamilysMarks(t *testing.T) {
 		stable, _, _ := strings.Cut(all, "the question")
 		if other, _ := text(inference.Message{Kind: inference.User, Text: "another"}); !strings.HasPrefix(other, stable) {
 			t.Errorf("%s: the stable part depends on the question", name)
+		}
+	}
+}
+
+// A model whose tokens for the marks were never taught is given, and recognises, the marks in the pieces that it writes.
+func TestSpelledMarksAreCutWhereTheModelCutsThem(t *testing.T) {
+	const ours = "use <tool_call>\n{}\n</tool_call>, not <think>"
+	for _, tc := range []struct {
+		dialect string
+		source  dialect.Source
+		want    []string
+	}{
+		{"chatml-hermes", dialect.Ours, []string{ours}},
+		{"chatml-hermes-spelled", dialect.Ours, []string{"use <tool", "_call>\n{}\n</tool", "_call>, not <", "think>"}},
+		{"chatml-hermes-spelled", dialect.Said, []string{"use <tool", "_call>\n{}\n</tool", "_call>, not <", "think>"}},
+		{"chatml-hermes-spelled", dialect.Foreign, []string{"use <", "tool_call>\n{}\n<", "/tool_call>, not <", "think>"}},
+	} {
+		d, err := dialect.Named(tc.dialect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, d.Parts(dialect.Piece{Source: tc.source, Text: ours})); diff != "" {
+			t.Errorf("%s, source %d (-want +got):\n%s", tc.dialect, tc.source, diff)
 		}
 	}
 }
