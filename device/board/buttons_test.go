@@ -22,14 +22,32 @@ const (
 func read(t *testing.T, b device.Buttons, n int) []device.Event {
 	t.Helper()
 	var events []device.Event
+	stuck := time.After(10 * time.Second)
 	for len(events) < n {
-		ev, open := <-b.Events()
-		if !open {
-			t.Fatalf("events ended after %v: %v", events, b.Err())
+		select {
+		case ev, open := <-b.Events():
+			if !open {
+				t.Fatalf("events ended after %v: %v", events, b.Err())
+			}
+			events = append(events, ev)
+		case <-stuck:
+			t.Fatalf("no event comes after %v", events)
 		}
-		events = append(events, ev)
 	}
 	return events
+}
+
+// mustEnd demands that no event comes any more.
+func mustEnd(t *testing.T, b device.Buttons) {
+	t.Helper()
+	select {
+	case ev, open := <-b.Events():
+		if open {
+			t.Fatalf("delivered %+v", ev)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the events stay open")
+	}
 }
 
 func ev(b device.Button, e device.Edge, mono time.Duration, seq uint32) device.Event {
@@ -42,7 +60,7 @@ func TestEdges(t *testing.T) {
 	k, p := machine(t)
 	b, _ := mustOpen(t, k, p)
 	if k.Debounce() != 10*ms {
-		t.Errorf("asked the kernel to debounce for %v", k.Debounce())
+		t.Fatalf("asked the kernel to debounce for %v", k.Debounce())
 	}
 	k.Edge(approve, at, true)
 	k.Edge(deny, at+20*ms, true)
@@ -140,9 +158,7 @@ func TestLinesLost(t *testing.T) {
 				t.Fatalf("error before anything happened: %v", err)
 			}
 			tt.do(k)
-			if ev, open := <-b.Buttons.Events(); open {
-				t.Fatalf("delivered %+v", ev)
-			}
+			mustEnd(t, b.Buttons)
 			if b.Buttons.Err() == nil {
 				t.Error("no reason")
 			}

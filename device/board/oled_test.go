@@ -165,10 +165,13 @@ func TestCost(t *testing.T) {
 	full := picture(1)
 	flipped := *full
 	flipped.Invert()
-	near, far, pages := *full, *full, *full
-	near[10], near[18] = ^near[10], ^near[18] // seven columns between: as dear as beginning anew
+	near, far, pages, comb := *full, *full, *full, *full
+	near[10], near[17] = ^near[10], ^near[17]
 	far[10], far[19] = ^far[10], ^far[19]
 	pages[127], pages[128] = ^pages[127], ^pages[128]
+	for i := 0; i < len(comb); i += 2 {
+		comb[i] = ^comb[i]
+	}
 	for _, tt := range []struct {
 		name  string
 		frame *device.Frame
@@ -176,7 +179,8 @@ func TestCost(t *testing.T) {
 	}{
 		{"same picture", full, status},
 		{"every byte", &flipped, 8*(7+128) + status},
-		{"two near columns", &near, 7 + 9 + status},
+		{"every second column", &comb, 8*(7+127) + status},
+		{"two near columns", &near, 7 + 8 + status},
 		{"two far columns", &far, 2*(7+1) + status},
 		{"neighbours in RAM on two pages", &pages, 2*(7+1) + status},
 	} {
@@ -196,9 +200,34 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestBusFails cuts the bus at each transaction of a change in turn (W11): Draw must not claim the picture, and the next one
-// must come out whole although the part may have taken some of it, or lost everything meanwhile.
+// TestBusFails cuts the bus at each transaction of a change in turn (W11): Draw must not claim the picture, and whatever comes
+// next must come out whole, be it the picture from before the failure, of which the part may have lost some.
 func TestBusFails(t *testing.T) {
+	for _, c := range controllers {
+		for _, cycled := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s supply lost %v", c.name, cycled), func(t *testing.T) {
+				for cut := range 17 { // two transactions a page, and the status
+					part := c.make()
+					d := board.NewDisplay(part, c.name, false, 0x7f)
+					mustDraw(t, d, picture(1))
+					part.FailAfter(cut)
+					if err := d.Draw(picture(2)); !errors.Is(err, device.ErrBus) {
+						t.Fatalf("cut at %d: error is %v", cut, err)
+					}
+					part.Heal()
+					if cycled {
+						part.PowerCycle()
+					}
+					mustDraw(t, d, picture(1))
+					mustShow(t, part, picture(1))
+				}
+			})
+		}
+	}
+}
+
+// TestBusFailsAtFirst does the same to the first picture.
+func TestBusFailsAtFirst(t *testing.T) {
 	for _, c := range controllers {
 		t.Run(c.name, func(t *testing.T) {
 			part := c.make()
@@ -217,7 +246,6 @@ func TestBusFails(t *testing.T) {
 					t.Fatalf("cut at %d of %d: error is %v", cut, transactions, err)
 				}
 				part.Heal()
-				part.PowerCycle()
 				mustDraw(t, d, picture(1))
 				mustShow(t, part, picture(1))
 			}
