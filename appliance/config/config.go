@@ -97,7 +97,7 @@ func Default() Config {
 	return Config{
 		Box:     Box{Name: "Assent"},
 		Gateway: Gateway{Listen: "0.0.0.0:8443", Hosts: []string{"assent.local"}},
-		Model:   Model{Dialect: "chatml-hermes", Temperature: 0.2, Context: 4096, StepTokens: 512, Grammar: true},
+		Model:   Model{Dialect: "chatml-hermes", Context: 4096, StepTokens: 512, Grammar: true},
 		Turn:    Turn{Proposals: 6, Steps: 8, Timeout: 15 * time.Minute},
 		Panel:   Panel{Display: "ssd1306", Approve: "assent-approve", Deny: "assent-deny", Contrast: 127},
 		Search:  Search{Kind: "mediawiki", URL: "https://en.wikipedia.org/w/api.php", Label: "Wikipedia"},
