@@ -128,8 +128,8 @@ func checkGlass(t *rapid.T, name string, part *boardtest.OLED, rotate bool) {
 	d := board.NewDisplay(part, name, rotate, 0x7f)
 	fresh := true
 	f := *picture(0)
-	for range rapid.IntRange(1, 12).Draw(t, "pictures") {
-		for range rapid.IntRange(0, 40).Draw(t, "changes") {
+	for range rapid.IntRange(1, 8).Draw(t, "pictures") {
+		for range rapid.IntRange(0, 20).Draw(t, "changes") {
 			f[rapid.IntRange(0, len(f)-1).Draw(t, "at")] ^= rapid.Byte().Draw(t, "flip")
 		}
 		if rapid.IntRange(0, 9).Draw(t, "invert") == 0 {
