@@ -26,6 +26,7 @@ type fakeGuard struct {
 	counters map[uint32]uint64
 	heard    []ipc.Message
 	frozen   bool
+	blank    bool // the display does not answer
 	code     string
 	accept   chan bool // somebody at the box, who answers a pairing
 	changed  chan struct{}
@@ -92,7 +93,7 @@ func (g *fakeGuard) handle(ctx context.Context, m ipc.Message, reply func(ipc.Me
 	case *ipc.StatusRequest:
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		reply(&ipc.Status{Frozen: g.frozen, HeadCode: "3F7Q-K2", Display: true, Audit: true, Courier: true})
+		reply(&ipc.Status{Frozen: g.frozen, HeadCode: "3F7Q-K2", Display: !g.blank, Audit: true, Courier: true})
 		return
 	case *ipc.Pair:
 		reply(g.pair(ctx, q))

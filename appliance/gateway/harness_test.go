@@ -254,7 +254,8 @@ func (p *handset) connect(conversation ...string) wire.Welcome {
 		p.session, p.counter = w.Session, max(p.counter, w.Counter)
 		if !w.Resumed {
 			p.last = 0
-			p.want(wire.TypeSnapshot)
+			for p.next().Type != wire.TypeSnapshot { // after the notices that still hold
+			}
 		}
 		return w
 	}

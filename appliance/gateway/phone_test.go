@@ -153,6 +153,39 @@ func TestResultArrivesOnceAfterADrop(t *testing.T) {
 	p.wantError("not_pending")
 }
 
+// A turn belongs to the phone, not to the connection that asked.
+func TestTurnOutlivesItsConnection(t *testing.T) {
+	pressed := make(chan struct{})
+	b := start(t, func(ctx context.Context, q conversation.Turn, emit conversation.Emit) error {
+		id := q.Conversation.String()
+		emit(wire.TypeTurn, wire.Turn{Conversation: id, Turn: "t1", Text: q.Text})
+		reason := "complete"
+		select {
+		case <-pressed:
+		case <-ctx.Done():
+			reason = "cancelled"
+		}
+		emit(wire.TypeTurnEnd, wire.TurnEnd{Conversation: id, Turn: "t1", Reason: reason})
+		return nil
+	})
+	p := newHandset(t, b, 1)
+	p.connect()
+	p.ask(talkA, "search")
+	p.want(wire.TypeTurn)
+	p.ws.Close()
+	for range 3 { // by the third, the gateway has surely noticed that the first is gone
+		p.connect()
+		p.send(wire.TypePing, nil)
+		if f := p.next(); f.Type != wire.TypePong {
+			t.Fatalf("got %s %s", f.Type, f.Data)
+		}
+	}
+	close(pressed)
+	if end := decode[wire.TurnEnd](t, p.want(wire.TypeTurnEnd)); end.Reason != "complete" {
+		t.Errorf("the turn ended with %q", end.Reason)
+	}
+}
+
 func TestReturningPhoneIsSentTheConversation(t *testing.T) {
 	said, goOn := make(chan struct{}), make(chan struct{})
 	b := start(t, func(_ context.Context, q conversation.Turn, emit conversation.Emit) error {
@@ -576,6 +609,25 @@ func TestNoticesReachWhomTheyConcern(t *testing.T) {
 	want(p, "frozen")
 	want(other, "catalog_changed")
 	want(other, "frozen")
+}
+
+// Whoever comes late is told what still holds.
+func TestStandingNotices(t *testing.T) {
+	b := start(t, say(), func(o *gateway.Options) { o.Fixture = "practice" })
+	b.guard.blank = true
+	p := newHandset(t, b, 1)
+	p.connect()
+	p.ws.Close()
+	p.session = "of another start"
+	p.dial()
+	p.send(wire.TypeHello, map[string]any{"slot": 1, "sig": p.sign(wire.AuthBytes(1, p.nonce))})
+	p.want(wire.TypeWelcome)
+	for _, class := range []string{"fixture", "display_lost"} {
+		if n := decode[wire.Notice](t, p.want(wire.TypeNotice)); n.Class != class || n.Message == "" {
+			t.Errorf("notice %+v, want %s", n, class)
+		}
+	}
+	p.want(wire.TypeSnapshot)
 }
 
 func TestShutdownEndsTurns(t *testing.T) {
