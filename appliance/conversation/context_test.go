@@ -14,6 +14,22 @@ import (
 	"assent.home.arpa/inference"
 )
 
+// room gives the model's context as many tokens as are asked for, besides what the stable text and an answer take.
+func (b *box) room(tokens int) {
+	b.t.Helper()
+	script := b.model.Say
+	b.model.Say = conversationtest.Script()
+	b.askIn(99, talk(99), "?")
+	stable := b.model.Requests()[0]
+	stable.History = nil
+	n, err := b.model.Count(b.t.Context(), stable)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.model = &conversationtest.Model{Say: script, Context: n + stable.MaxTokens + tokens}
+	b.with(func(o *conversation.Options) { o.Provider = b.model })
+}
+
 // A38: whatever turns are long, no request is over the model's context; what is dropped is the oldest turns, as wholes,
 // and what is left is as it was said.
 func TestContextIsBounded(t *testing.T) {
@@ -28,7 +44,7 @@ func TestContextIsBounded(t *testing.T) {
 			k := local()
 			k.Run = conversationtest.Answer(fmt.Sprintf(`{"log":%q}`, strings.Repeat("x", 200)))
 			b := newBox(t, []conversationtest.Capability{k}).with(func(o *conversation.Options) { o.Model.StepTokens = 64 })
-			b.model.Context = 1024
+			b.room(600)
 			b.model.Say = func(_ int, r inference.Request) conversationtest.Reply {
 				if last := r.History[len(r.History)-1]; last.Kind == inference.User {
 					return conversationtest.Reply{Text: health(1)}
@@ -86,7 +102,7 @@ func check(t *testing.T, b *box, r inference.Request, whole []inference.Message)
 // Dropping leaves room, so that the prefix cache is lost once in a while and not in every turn.
 func TestContextIsTrimmedInStrides(t *testing.T) {
 	b := newBox(t, both()).with(func(o *conversation.Options) { o.Model.StepTokens = 64 })
-	b.model.Context = 1024
+	b.room(600)
 	lost := 0
 	for i := range 24 {
 		b.ask(fmt.Sprintf("%d %s", i, strings.Repeat("q", 250)))
@@ -105,7 +121,7 @@ func TestContextIsTrimmedInStrides(t *testing.T) {
 // One turn that is too long for the model ends with words for a person; the next goes on without it.
 func TestOneTurnOverTheContext(t *testing.T) {
 	b := newBox(t, both(), say("one", "three")...).with(func(o *conversation.Options) { o.Model.StepTokens = 64 })
-	b.model.Context = 512
+	b.room(150)
 	b.ask("short")
 	if end := theEnd(t, b.ask(strings.Repeat("q", 4000))); end.Reason != "failed" || end.Code != "context_full" || end.Message == "" {
 		t.Errorf("end %+v", end)
@@ -122,7 +138,7 @@ func TestOneTurnOverTheContext(t *testing.T) {
 // What left the model's context may still be read on the phone, and a restart brings none of it back to the model.
 func TestPhoneReadsMoreThanTheModel(t *testing.T) {
 	b := newBox(t, both()).with(func(o *conversation.Options) { o.Model.StepTokens = 64 })
-	b.model.Context = 768
+	b.room(320)
 	for i := range 6 {
 		b.ask(fmt.Sprintf("%d %s", i, strings.Repeat("q", 500)))
 	}

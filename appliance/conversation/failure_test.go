@@ -250,7 +250,9 @@ func TestLogHoldsNothingThatWasSaid(t *testing.T) {
 	b := newBox(t, []conversationtest.Capability{k},
 		conversationtest.Reply{Text: "secret-prose" + call("system_health__v1", `{"n":"secret-argument"}`) + "<tool_call>secret-call</tool_call>"},
 		conversationtest.Reply{Text: "secret-half", Die: true},
-	).with(func(o *conversation.Options) { o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})) })
+	).with(func(o *conversation.Options) {
+		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
 	b.ask("secret-question")
 	b.runs.Fill()
 	b.opts.Store.Close()

@@ -121,12 +121,45 @@ func TestNoSuchRun(t *testing.T) {
 	}
 }
 
-// C54: the prompt is versioned. Whoever changes its words gives them another version, and a line here.
+// C54: what the model is told before everything else is versioned. Whoever changes its words gives them another version,
+// and a line here.
 func TestPromptIsVersioned(t *testing.T) {
 	versions := map[string]string{
-		"system/2": "bfa05d2abb7fa1b4b28cb796cbaafd3b3239ac7b2841a999e85f05e5ada8c06e",
+		"system/2": "4fa2cee75fa21459f9708d2c4c6d7073147c370dd60c029008b827f42b2b459b",
 	}
-	if got := fmt.Sprintf("%x", sha256.Sum256([]byte(conversation.Prompt))); versions[conversation.PromptVersion] != got {
+	b := newBox(t, both()).with(func(o *conversation.Options) { o.System = conversation.Prompt })
+	b.ask("?")
+	r := b.model.Requests()[0]
+	words, err := json.Marshal([]any{r.System, r.Examples})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%x", sha256.Sum256(words)); versions[conversation.PromptVersion] != got {
 		t.Errorf("%s has the digest %s", conversation.PromptVersion, got)
+	}
+}
+
+// C29: examples name nothing that the catalog does not offer.
+func TestExamplesAreOfTheCatalog(t *testing.T) {
+	for name, c := range map[string]struct {
+		offer []conversationtest.Capability
+		want  map[string]bool
+	}{
+		"a guest":         {nil, map[string]bool{}},
+		"something other": {[]conversationtest.Capability{{Name: "notes.list"}}, map[string]bool{}},
+		"health alone":    {[]conversationtest.Capability{local()}, map[string]bool{"": true, "system_health__v1": true}},
+		"both":            {both(), map[string]bool{"": true, "system_health__v1": true, "web_search__v1": true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t, c.offer)
+			b.ask("?")
+			got := map[string]bool{}
+			for _, e := range b.model.Requests()[0].Examples {
+				got[e.Name] = true
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("examples (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
