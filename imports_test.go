@@ -100,6 +100,7 @@ var never = []struct{ from, to, why string }{
 	{"capabilities", "net/http", "leaves are data"},
 	{"appliance/phone", module + "appliance/guard", "a phone cannot be a guard"},
 	{"cmd/assentd", module + "cmd/assentsim", "the box's program contains no drawn panel"},
+	{"cmd/assentd", module + "device/board/boardtest", "the box's program contains no fake kernel or display"},
 	{"cmd/assentd", module + "device/devicetest", "the box's program contains no fake button"},
 	{"cmd/assentd", module + "capabilities/websearch/websearchtest", "the box's program contains no fixture site"},
 	{"cmd/assentd", module + "appliance/courier/loopback", "the box's program contains no loopback exception"},
