@@ -62,7 +62,6 @@ func (s *server) serve(ctx context.Context, l net.Listener) error {
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    8 << 10,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-		TLSNextProto:      nil,
 	}
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
