@@ -16,13 +16,6 @@ import (
 	"assent.home.arpa/appliance/wire"
 )
 
-// hello is wire.Hello with the conversation that the phone has open, of which it is sent a snapshot where it cannot be
-// sent what it missed.
-type hello struct {
-	wire.Hello
-	Conversation string `json:"conversation"`
-}
-
 // decodeFrame reads one frame. The frame's id is returned even where the rest is wrong, so that the error can say what it
 // answers.
 func decodeFrame(b []byte) (wire.Upstream, error) {

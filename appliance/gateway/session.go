@@ -65,7 +65,7 @@ func (s *server) unknown(c *socket, f wire.Upstream, b []byte) {
 }
 
 func (s *server) hello(ctx context.Context, c *socket, f wire.Upstream) {
-	var h hello
+	var h wire.Hello
 	if err := strict(f.Data, &h); err != nil {
 		c.offend(f.ID, badFrame(err))
 		return
@@ -133,7 +133,7 @@ func (s *server) standing(now *ipc.Status) []wire.Notice {
 // resume says where in the ring a connection begins, and what it must be sent before that: nothing where the ring holds
 // all that the phone missed, else the conversation as it is. A snapshot carries the seq of the last frame that it
 // contains. The conversation goes on meanwhile, so it is taken again until no frame fell in between.
-func (s *server) resume(p *phone, h hello) attachment {
+func (s *server) resume(p *phone, h wire.Hello) attachment {
 	if h.Session == s.session {
 		if _, ok := p.after(h.Last); ok {
 			return attachment{phone: p, cursor: h.Last}

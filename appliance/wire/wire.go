@@ -96,6 +96,8 @@ type Hello struct {
 	Last uint64 `json:"last"` // highest seq seen, 0 for none
 	// Session is the welcome's session that Last counts in; empty for none.
 	Session string `json:"session,omitempty"`
+	// Conversation is the one that the phone has open, of which it is sent a snapshot where it cannot be sent what it missed.
+	Conversation string `json:"conversation,omitempty"`
 }
 
 // Pair asks for a slot while pairing mode is open at the box.
