@@ -73,7 +73,7 @@ func Dial(ctx context.Context, address string, tlsConfig *tls.Config) (*Client, 
 	ws, resp, err := dialer.DialContext(ctx, u.String(), http.Header{"Origin": {origin}})
 	if err != nil {
 		if resp != nil {
-			return nil, fmt.Errorf("phone: %s answered %s", address, resp.Status)
+			return nil, fmt.Errorf("phone: %s answered with HTTP status %d", address, resp.StatusCode)
 		}
 		return nil, fmt.Errorf("phone: cannot reach %s: %w", address, err)
 	}

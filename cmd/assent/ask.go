@@ -76,14 +76,15 @@ func (a *app) listen(ctx context.Context, client *phone.Client) (answer, error) 
 			}
 			whole.Text += t.Text
 			if !a.json {
-				fmt.Fprint(a.out, escape(t.Text, true))
+				fmt.Fprint(a.out, phone.Printable(t.Text, true))
 			}
 		case wire.TypePending:
 			var p wire.Pending
 			if err := f.Decode(&p); err != nil {
 				return whole, err
 			}
-			fmt.Fprintf(a.err, "\nlook at the box: %s %q → %s\n", escape(p.Title, false), p.Text, escape(p.Destination, false))
+			card := fmt.Sprintf("%s %q → %s", p.Title, p.Text, p.Destination)
+			fmt.Fprintf(a.err, "\nlook at the box: %s\n", phone.Printable(card, false))
 		case wire.TypeResult:
 			var r wire.Result
 			if err := f.Decode(&r); err != nil {
@@ -116,13 +117,17 @@ func (a *app) listen(ctx context.Context, client *phone.Client) (answer, error) 
 
 // printOutcome prints one result apart from the model's prose.
 func (a *app) printOutcome(o wire.Outcome) {
-	fmt.Fprintf(a.out, "\n── %s: %s", o.Capability, o.Status)
+	say := func(format string, args ...any) {
+		fmt.Fprintln(a.out, phone.Printable(fmt.Sprintf(format, args...), false))
+	}
+	end := fmt.Sprintf("%s: %s", o.Capability, o.Status)
 	if o.Code != "" {
-		fmt.Fprintf(a.out, " (%s)", o.Code)
+		end += fmt.Sprintf(" (%s)", o.Code)
 	}
 	fmt.Fprintln(a.out)
+	say("── %s", end)
 	if o.Message != "" {
-		fmt.Fprintf(a.out, "   %s\n", escape(o.Message, false))
+		say("   %s", o.Message)
 	}
 	var found struct {
 		Citations []struct{ Title, URL, Content string }
@@ -131,9 +136,11 @@ func (a *app) printOutcome(o wire.Outcome) {
 		return
 	}
 	for i, c := range found.Citations {
-		fmt.Fprintf(a.out, "   [%d] %s\n       %s\n       %s\n", i+1, escape(c.Title, false), escape(c.Content, false), escape(c.URL, false))
+		say("   [%d] %s", i+1, c.Title)
+		say("       %s", c.Content)
+		say("       %s", c.URL)
 	}
 	if len(found.Citations) == 0 {
-		fmt.Fprintf(a.out, "   %s\n", escape(string(o.Data), false))
+		say("   %s", o.Data)
 	}
 }

@@ -49,7 +49,7 @@ func (a *app) newPairCmd() *cobra.Command {
 				a.printJSON(map[string]any{"slot": who.Slot, "name": who.Name, "address": who.Address, "certificate": who.Pin.String()})
 				return nil
 			}
-			fmt.Fprintf(a.out, "paired with %s as %q\n", escape(client.Box(), false), who.Name)
+			fmt.Fprintln(a.out, phone.Printable(fmt.Sprintf("paired with %s as %q", client.Box(), who.Name), false))
 			if who.Pin.String() != "" {
 				fmt.Fprintf(a.out, "the box's certificate: SHA-256 %s\n", who.Pin.String())
 			}

@@ -6,9 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"assent.home.arpa/appliance/phone"
 )
 
 // The exit statuses; see the command's documentation.
@@ -57,7 +62,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	case !a.started:
 		status = exitWrongCall
 	}
-	fmt.Fprintln(a.err, "assent:", err)
+	for line := range strings.SplitSeq(err.Error(), "\n") { // a box's words may be in it, and must not pass for another speaker's
+		fmt.Fprintln(a.err, "assent:", phone.Printable(line, false))
+	}
 	if status == exitWrongCall {
 		fmt.Fprintln(a.err, "assent: try: assent --help")
 	}
@@ -110,7 +117,8 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// printJSON prints v on one line. encoding/json escapes control characters; DEL and C1, which it does not, are escaped too.
+// printJSON prints v on one line. encoding/json escapes ASCII's control characters; all others that do not show themselves
+// (DEL, C1, bidi, zero-width) are escaped too.
 func (a *app) printJSON(v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -118,10 +126,12 @@ func (a *app) printJSON(v any) {
 	}
 	var line []byte
 	for _, r := range string(b) {
-		if r >= 0x7f && r < 0xa0 {
-			line = fmt.Appendf(line, `\u%04x`, r)
-		} else {
+		if unicode.IsPrint(r) {
 			line = utf8.AppendRune(line, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			line = fmt.Appendf(line, `\u%04x`, unit)
 		}
 	}
 	fmt.Fprintf(a.out, "%s\n", line)
