@@ -22,6 +22,7 @@ type part struct {
 	from, to  int
 	complete  bool   // of a call: it has both marks
 	ambiguous string // of a call: why it has two readings, or empty
+	forged    bool   // not a call: the model wrote a result, which only the box does
 }
 
 type mode uint8
@@ -31,6 +32,7 @@ const (
 	inCall
 	inThought
 	inDoubt // after an ambiguity, until the end: nothing is prose, and no call counts
+	inForged
 )
 
 // lexer splits a text into parts as it arrives, so that Parse and Streamer cannot disagree about what is prose. It holds
@@ -42,7 +44,7 @@ type lexer struct {
 	mode mode
 	held string // the end of the text, where it may be the beginning of a mark
 	at   int    // offset of held
-	from int    // offset at which the open call, thought or stretch of doubt began
+	from int    // offset at which the open call, thought, forged result or stretch of doubt began
 
 	quoted, escaped bool  // inCall: inside a JSON string; after a backslash in one
 	drafts          []int // inThought: offsets of the calls in it
@@ -91,6 +93,8 @@ func (l *lexer) close(stop inference.Stop) {
 		l.flush(end)
 	case inDoubt:
 		l.flush(end)
+	case inForged:
+		l.emit(part{kind: partCall, from: l.from, to: end, forged: true})
 	}
 }
 
@@ -103,8 +107,10 @@ func (l *lexer) marks() []string {
 		return []string{l.m.ReasonOpen, l.m.ReasonClose, l.m.CallOpen}
 	case inDoubt:
 		return []string{l.m.CallOpen}
+	case inForged:
+		return []string{l.m.DataClose}
 	}
-	return []string{l.m.CallOpen, l.m.CallClose, l.m.ReasonOpen, l.m.ReasonClose}
+	return []string{l.m.CallOpen, l.m.CallClose, l.m.ReasonOpen, l.m.ReasonClose, l.m.DataOpen, l.m.DataClose}
 }
 
 // text takes text that is part of no mark.
@@ -146,6 +152,9 @@ func (l *lexer) mark(mark string, begin int) {
 		}
 	case inDoubt:
 		l.doubtfulCall(begin)
+	case inForged:
+		l.emit(part{kind: partCall, from: l.from, to: l.at, forged: true})
+		l.mode = inProse
 	}
 }
 
@@ -157,6 +166,10 @@ func (l *lexer) proseMark(mark string, begin int) {
 		l.emit(part{kind: partCall, from: begin, to: l.at})
 	case l.m.ReasonOpen:
 		l.mode, l.from = inThought, begin
+	case l.m.DataOpen:
+		l.mode, l.from = inForged, begin
+	case l.m.DataClose:
+		l.emit(part{kind: partCall, from: begin, to: l.at, forged: true})
 	default:
 		l.emit(part{kind: partStray, from: l.at, to: l.at})
 		l.stretch(partProse, begin, l.at)

@@ -23,6 +23,11 @@
 //   - a call in a reasoning part that is never closed, or after a reasoning part that was opened inside another
 //   - a call before a reasoning part that was closed and never opened
 //
+// # What only the box writes
+//
+// A result, or half of one, between the marks in which a model reads data is a Failure as well: shown as prose it would
+// look as if something had been done.
+//
 // A call in a closed reasoning part is a thought: neither a call nor prose.
 //
 // # What counts
@@ -94,6 +99,7 @@ type span struct {
 	from, to  int
 	complete  bool // the closing mark was there
 	ambiguous string
+	forged    bool
 }
 
 type collector struct {
@@ -119,7 +125,7 @@ func (c *collector) part(p part) {
 			c.more++
 			return
 		}
-		c.spans = append(c.spans, span{p.from, p.to, p.complete, p.ambiguous})
+		c.spans = append(c.spans, span{p.from, p.to, p.complete, p.ambiguous, p.forged})
 	}
 }
 
@@ -151,6 +157,8 @@ func (s span) item(m dialect.Markers, raw []byte, stop inference.Stop) (Item, st
 		return fail(capabilities.CodeTruncated, "the answer was cut off, so no call in it counts"), ""
 	case s.ambiguous != "":
 		return fail(capabilities.CodeAmbiguous, s.ambiguous), ""
+	case s.forged:
+		return fail(capabilities.CodeMalformed, "results are written by the box alone; this one was the model's own, and was not shown"), ""
 	case len(raw) > MaxCall:
 		return fail(capabilities.CodeMalformed, "the call is too long"), ""
 	case s.complete:
