@@ -39,6 +39,7 @@ type reading struct {
 	Temperature     *float64 `json:"temperature_celsius,omitempty"`
 	UnderVoltage    *bool    `json:"under_voltage,omitempty"`
 	UnderVoltageWas *bool    `json:"under_voltage_since_start,omitempty"`
+	NotMeasured     []string `json:"not_measured,omitempty"`
 }
 
 // Run implements capabilities.Handler. It fails only where the kernel tells nothing at all.
@@ -66,17 +67,26 @@ func (h Handler) Run(_ context.Context, _ []byte, req *capabilities.Request, _ [
 	}
 	if t, ok := k.temperature(); ok {
 		r.Temperature = &t
+	} else {
+		r.NotMeasured = append(r.NotMeasured, "temperature")
 	}
 	if now, was, ok := k.throttled(); ok {
 		r.UnderVoltage, r.UnderVoltageWas = &now, &was
 	} else if now, ok := k.voltageAlarm(); ok {
 		r.UnderVoltage = &now
+	} else {
+		r.NotMeasured = append(r.NotMeasured, "under-voltage")
 	}
 	body, err := json.Marshal(r)
-	if err != nil || len(body) > bound || r == (reading{}) {
+	if err != nil || len(body) > bound || !r.any() {
 		return capabilities.Answer{Status: capabilities.Failed, Code: capabilities.CodeInternal}
 	}
 	return capabilities.Answer{Status: capabilities.Done, Items: 1, Answer: sha256.Sum256(body), Body: body}
+}
+
+// any reports whether the kernel told anything at all.
+func (r reading) any() bool {
+	return r.UptimeSeconds != nil || r.CPUs != nil || r.Load1 != nil || r.MemoryTotal != nil || r.DiskTotal != nil || r.Temperature != nil || r.UnderVoltage != nil
 }
 
 // spell writes d as people say it: small models are poor at turning seconds into days.

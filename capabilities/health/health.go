@@ -1,7 +1,8 @@
 // Package health is system.health: how the box itself is doing, as its kernel says.
 //
 // It takes no arguments, reads /proc and /sys and lets nothing leave the box, so it needs no press. What the kernel does not
-// tell is left out of the result: a missing thermal sensor is absent, never zero.
+// tell is left out of the result and named as not measured: a missing thermal sensor is never zero, and a model that is told
+// of it makes no temperature up.
 package health
 
 import (
@@ -35,7 +36,8 @@ const resultShape = `{
 		"disk_free_mib": {"type": "integer", "minimum": 0},
 		"temperature_celsius": {"type": "number", "description": "the hottest sensor"},
 		"under_voltage": {"type": "boolean", "description": "the power supply is too weak right now"},
-		"under_voltage_since_start": {"type": "boolean"}
+		"under_voltage_since_start": {"type": "boolean"},
+		"not_measured": {"type": "array", "maxItems": 8, "items": {"type": "string", "maxLength": 32}, "description": "what this box has no sensor for"}
 	}
 }`
 

@@ -120,6 +120,23 @@ func TestWhatIsNotToldIsAbsent(t *testing.T) {
 	}
 }
 
+// A model that is not told that there is no thermometer makes a temperature up.
+func TestWhatIsNotMeasuredIsNamed(t *testing.T) {
+	root := pi()
+	for name := range root {
+		if strings.Contains(name, "thermal") || strings.Contains(name, "hwmon") || strings.Contains(name, "throttled") {
+			delete(root, name)
+		}
+	}
+	_, got := run(t, root, t.TempDir())
+	if diff := cmp.Diff([]any{"temperature", "under-voltage"}, got["not_measured"]); diff != "" {
+		t.Error(diff)
+	}
+	if _, all := run(t, pi(), t.TempDir()); all["not_measured"] != nil {
+		t.Errorf("a box with every sensor says %v", all["not_measured"])
+	}
+}
+
 func TestMainlineAlarmStandsInForTheFirmware(t *testing.T) {
 	m := pi()
 	delete(m, "sys/devices/platform/soc/soc:firmware/get_throttled")
