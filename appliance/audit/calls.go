@@ -194,6 +194,9 @@ func (k *call) approve(r Record, a *Approval, epoch Epoch) error {
 	if a.Outcome != Approved {
 		return nil
 	}
+	if a.By != ByBox {
+		return errors.New("approved by somebody who is not at the box")
+	}
 	c, err := openReceipt(epoch.ReceiptKey, a.Receipt)
 	if err != nil {
 		return fmt.Errorf("receipt: %w", err)

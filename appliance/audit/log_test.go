@@ -153,6 +153,8 @@ func TestAnUnsoundCallIsNotPromised(t *testing.T) {
 		"no press":                             press(func(c *audittest.Call) { c.Approval = audit.Approval{} }),
 		"denied":                               press(func(c *audittest.Call) { c.Approval = audit.Approval{Outcome: audit.Denied} }),
 		"approved without a receipt":           press(func(c *audittest.Call) { c.Approval.Receipt = nil }),
+		"approved by the gateway":              press(func(c *audittest.Call) { c.Approval.By = audit.ByGateway }),
+		"approved by nobody":                   press(func(c *audittest.Call) { c.Approval.By = 0 }),
 		"receipt signed by another key":        press(func(c *audittest.Call) { c.Approval.Receipt = audittest.Sign(audittest.GrantKey(), c.Claims) }),
 		"receipt with a flipped bit":           press(func(c *audittest.Call) { c.Approval.Receipt[len(c.Approval.Receipt)-1] ^= 1 }),
 		"a press that policy did not ask for":  press(func(c *audittest.Call) { c.Decision.Verdict = audit.Allow }),

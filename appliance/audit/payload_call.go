@@ -121,7 +121,7 @@ type Approval struct {
 	Expires       time.Duration           `cbor:"13,keyasint,omitzero"` // boot time; Shown, Pressed and Completed are monotonic
 	Presses       []device.Event          `cbor:"14,keyasint,omitzero"` // the edges that counted, in order, at most MaxPresses
 	Mode          Mode                    `cbor:"15,keyasint,omitzero"`
-	By            Actor                   `cbor:"16,keyasint,omitzero"` // who withdrew or denied
+	By            Actor                   `cbor:"16,keyasint,omitzero"` // who decided or took it back: ByBox with Approved, always
 	Slot          uint32                  `cbor:"17,keyasint,omitzero"` // the phone that did, if a phone
 }
 

@@ -276,6 +276,18 @@ func TestCrossLinksAreCheckedEvenUnderTrueSeals(t *testing.T) {
 			p[2] = a
 			return p
 		},
+		"approved by the gateway": func(p []audit.Payload) []audit.Payload {
+			a := p[2].(audit.Approval)
+			a.By = audit.ByGateway
+			p[2] = a
+			return p
+		},
+		"approved by nobody": func(p []audit.Payload) []audit.Payload {
+			a := p[2].(audit.Approval)
+			a.By = 0
+			p[2] = a
+			return p
+		},
 		"intent refers to other records": func(p []audit.Payload) []audit.Payload {
 			i := p[3].(audit.IntentRecord)
 			i.Decision--

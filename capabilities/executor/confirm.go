@@ -41,9 +41,16 @@ func (e *Executor) confirm(ctx context.Context, c *call, pending func(ipc.Pendin
 		ArgsDigest: c.args, RequestDigest: c.request, Card: c.drawn.card,
 	})
 	c.decision = decision
-	c.withdrawn = e.dequeue(c)
+	taken := e.dequeue(c)
 	if err != nil && ctx.Err() != nil {
 		c.decision.Outcome, err = confirm.Withdrawn, nil
+	}
+	// The panel has the last word: what it decided nobody took back, however soon after it somebody tried.
+	if c.decision.Outcome == confirm.Withdrawn {
+		c.withdrawn = taken
+		if c.withdrawn.by == 0 {
+			c.withdrawn.by = audit.ByGateway
+		}
 	}
 	if err != nil {
 		c.asked = false
@@ -113,7 +120,7 @@ func (e *Executor) enqueue(c *call, cancel context.CancelFunc) bool {
 		return false
 	}
 	e.slots[slot] = true
-	e.pending[c.inv] = &wait{slot: slot, cancel: cancel, by: audit.ByGateway}
+	e.pending[c.inv] = &wait{slot: slot, cancel: cancel}
 	return true
 }
 

@@ -19,15 +19,16 @@ func TestDecisionsThatAreNotApprovals(t *testing.T) {
 		status  capabilities.Status
 		code    capabilities.Code
 		wait    time.Duration // cool-down that follows
+		by      audit.Actor
 	}{
-		{confirm.Denied, capabilities.Denied, "", 30 * time.Second},
-		{confirm.Expired, capabilities.Expired, "", 0},
-		{confirm.ExpiredUnseen, capabilities.ExpiredUnseen, "", 30 * time.Second},
-		{confirm.Withdrawn, capabilities.Withdrawn, "", 0},
-		{confirm.Panicked, capabilities.Denied, capabilities.CodeFrozen, 30 * time.Second},
-		{confirm.DisplayLost, capabilities.Rejected, capabilities.CodeDisplayUnavailable, 0},
-		{confirm.Busy, capabilities.Rejected, capabilities.CodeBusy, 0},
-		{0, capabilities.Rejected, capabilities.CodeInternal, 0},
+		{confirm.Denied, capabilities.Denied, "", 30 * time.Second, audit.ByBox},
+		{confirm.Expired, capabilities.Expired, "", 0, audit.ByBox},
+		{confirm.ExpiredUnseen, capabilities.ExpiredUnseen, "", 30 * time.Second, audit.ByBox},
+		{confirm.Withdrawn, capabilities.Withdrawn, "", 0, audit.ByGateway},
+		{confirm.Panicked, capabilities.Denied, capabilities.CodeFrozen, 30 * time.Second, audit.ByBox},
+		{confirm.DisplayLost, capabilities.Rejected, capabilities.CodeDisplayUnavailable, 0, 0},
+		{confirm.Busy, capabilities.Rejected, capabilities.CodeBusy, 0, 0},
+		{0, capabilities.Rejected, capabilities.CodeInternal, 0, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.outcome.String(), func(t *testing.T) {
@@ -44,7 +45,7 @@ func TestDecisionsThatAreNotApprovals(t *testing.T) {
 				return
 			}
 			records := b.records()
-			if a := find[*audit.Approval](records); len(a) != 1 || a[0].Outcome != audit.ApprovalOutcome(tt.outcome) || len(a[0].Receipt) != 0 {
+			if a := find[*audit.Approval](records); len(a) != 1 || a[0].Outcome != audit.ApprovalOutcome(tt.outcome) || len(a[0].Receipt) != 0 || a[0].By != tt.by {
 				t.Errorf("approval records %+v", a)
 			}
 			if d := find[*audit.Decision](records); len(d) != 2 || d[1].Stage != capabilities.StageConfirm || d[1].Status != tt.status {
@@ -166,6 +167,22 @@ func TestWithdrawals(t *testing.T) {
 		b.want(b.invoke(turn, "find_pages__v1", `{"query":"tall  towers"}`), capabilities.StagePolicy, capabilities.Rejected, capabilities.CodeDeniedInTurn)
 		if w := find[*audit.Withdraw](b.records()); len(w) != 1 || w[0].By != audit.ByPhone || w[0].Slot != 1 || !w[0].Deny {
 			t.Fatalf("withdraw records %+v", w)
+		}
+	})
+	t.Run("after the hold has counted", func(t *testing.T) {
+		b := newBox(t)
+		turn := b.turn(adult(), executor.NewConversation(nil))
+		b.desk.do(func(_ context.Context, r confirm.Request) confirm.Outcome {
+			b.Withdraw(r.Inv, 1, true) // on its way to the guard while the button was held
+			return confirm.Approved
+		})
+		b.want(b.invoke(turn, "find_pages__v1", query), capabilities.StageExecute, capabilities.Done, "")
+		records := b.records()
+		if a := find[*audit.Approval](records); len(a) != 1 || a[0].Outcome != audit.Approved || a[0].By != audit.ByBox || a[0].Slot != 0 {
+			t.Errorf("approval records %+v", a)
+		}
+		if w := find[*audit.Withdraw](records); len(w) != 0 {
+			t.Errorf("withdraw records %+v", w)
 		}
 	})
 	t.Run("too late", func(t *testing.T) {

@@ -98,7 +98,7 @@ type Executor struct {
 type wait struct {
 	slot   uint32
 	cancel context.CancelFunc
-	by     audit.Actor
+	by     audit.Actor // zero while nobody has
 	denied bool
 }
 
@@ -139,7 +139,7 @@ type call struct {
 	queued    time.Duration // confirm, on the boot clock
 	asked     bool          // the panel was involved
 	decision  confirm.Decision
-	withdrawn wait
+	withdrawn wait // zero unless somebody took it back
 
 	evidence confirm.Evidence // execute; zero where the receipt was not accepted
 }

@@ -228,7 +228,8 @@ func (c *call) approvalEntries() []audit.Entry {
 		Shown: max(0, d.Shown), Pressed: max(0, d.Pressed), Completed: max(0, d.Completed), Expires: max(0, d.Expires),
 		By: c.withdrawn.by, Presses: lastPresses(d.Presses),
 	}
-	if a.By == 0 && (d.Outcome == confirm.Approved || d.Outcome == confirm.Denied || d.Outcome == confirm.Panicked) {
+	switch d.Outcome {
+	case confirm.Approved, confirm.Denied, confirm.Expired, confirm.ExpiredUnseen, confirm.Panicked:
 		a.By = audit.ByBox
 	}
 	if a.By == audit.ByPhone {

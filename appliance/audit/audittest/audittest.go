@@ -144,7 +144,7 @@ func Required(clk *clocktest.Clock, n byte) Call {
 	c.Approval = audit.Approval{
 		Outcome: audit.Approved, Receipt: Sign(ReceiptKey(), c.Claims), ScreenDigest: c.Claims.ScreenDigest, ArgsDigest: p.ArgsDigest,
 		RequestDigest: requestDigest, Pages: []audit.Digest{pagesDigest}, PageCount: 1, Shown: shown, Pressed: pressed,
-		Completed: c.Claims.Completed, Expires: c.Claims.Expires, Mode: audit.ModeHold,
+		Completed: c.Claims.Completed, Expires: c.Claims.Expires, Mode: audit.ModeHold, By: audit.ByBox,
 		Presses: []device.Event{{Mono: pressed, Edge: device.Press, Seq: 1, Button: device.Approve}},
 	}
 	c.Intent = audit.IntentRecord{ArgsDigest: p.ArgsDigest, RequestDigest: requestDigest, Class: capabilities.ClassNet, EffectID: audit.ID{0xef, n}}
