@@ -110,7 +110,7 @@ func (g *fakeGuard) handle(ctx context.Context, m ipc.Message, reply func(ipc.Me
 		}
 	case *ipc.Ask:
 		if g.holdAsk != nil {
-			<-g.holdAsk
+			until(ctx, g.holdAsk)
 		}
 		reply(g.ask(q))
 	}

@@ -47,6 +47,15 @@ func (s *script) Ask(ctx context.Context, t conversation.Turn, emit conversation
 	return s.run(ctx, t, emit)
 }
 
+// until waits for what the test does next, or for the end of the turn: the gateway waits for its turns, so one that went
+// on after its test has failed would hold up everything.
+func until[T any](ctx context.Context, c <-chan T) {
+	select {
+	case <-c:
+	case <-ctx.Done():
+	}
+}
+
 func (s *script) Cancel(_ uint32, id ipc.ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

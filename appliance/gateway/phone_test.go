@@ -39,9 +39,9 @@ func TestQuestionIsAnswered(t *testing.T) {
 // D9, D2: there is no message that approves, and trying is in the audit.
 func TestApproveIsNoMessage(t *testing.T) {
 	hold := make(chan struct{})
-	b := start(t, func(_ context.Context, q conversation.Turn, emit conversation.Emit) error {
+	b := start(t, func(ctx context.Context, q conversation.Turn, emit conversation.Emit) error {
 		emit(wire.TypePending, wire.Pending{Conversation: q.Conversation.String(), Turn: "t1", Invocation: invocation})
-		<-hold
+		until(ctx, hold)
 		return nil
 	})
 	defer close(hold)
@@ -87,7 +87,7 @@ func TestOneTurnAPhone(t *testing.T) {
 	b := start(t, func(ctx context.Context, q conversation.Turn, emit conversation.Emit) error {
 		emit(wire.TypeTurn, wire.Turn{Conversation: q.Conversation.String(), Turn: "t1", Text: q.Text})
 		if q.Slot == 1 {
-			<-hold
+			until(ctx, hold)
 		}
 		emit(wire.TypeTurnEnd, wire.TurnEnd{Conversation: q.Conversation.String(), Turn: "t1", Reason: "complete"})
 		return nil
@@ -148,9 +148,9 @@ func TestCancelBeforeTheGuardHasAnswered(t *testing.T) {
 // W10, D9: a phone takes back its own request, and no other's.
 func TestDenyOnlyItsOwn(t *testing.T) {
 	hold := make(chan struct{})
-	b := start(t, func(_ context.Context, q conversation.Turn, emit conversation.Emit) error {
+	b := start(t, func(ctx context.Context, q conversation.Turn, emit conversation.Emit) error {
 		emit(wire.TypePending, wire.Pending{Conversation: q.Conversation.String(), Turn: "t1", Invocation: invocation})
-		<-hold
+		until(ctx, hold)
 		return nil
 	})
 	defer close(hold)

@@ -16,11 +16,11 @@ import (
 // D5: the phone drops while something waits, the press happens, the phone returns.
 func TestResultArrivesOnceAfterADrop(t *testing.T) {
 	pressed, decided := make(chan struct{}), make(chan struct{})
-	b := start(t, func(_ context.Context, q conversation.Turn, emit conversation.Emit) error {
+	b := start(t, func(ctx context.Context, q conversation.Turn, emit conversation.Emit) error {
 		id := q.Conversation.String()
 		emit(wire.TypeTurn, wire.Turn{Conversation: id, Turn: "t1", Text: q.Text})
 		emit(wire.TypePending, wire.Pending{Conversation: id, Turn: "t1", Invocation: invocation})
-		<-pressed
+		until(ctx, pressed)
 		emit(wire.TypeResult, wire.Result{Conversation: id, Turn: "t1", Outcome: wire.Outcome{Invocation: invocation, Status: "done"}})
 		emit(wire.TypeTurnEnd, wire.TurnEnd{Conversation: id, Turn: "t1", Reason: "complete"})
 		close(decided)
@@ -80,15 +80,16 @@ func TestTurnOutlivesItsConnection(t *testing.T) {
 }
 
 func TestReturningPhoneIsSentTheConversation(t *testing.T) {
-	said, goOn := make(chan struct{}), make(chan struct{})
-	b := start(t, func(_ context.Context, q conversation.Turn, emit conversation.Emit) error {
+	begun, said, goOn := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	b := start(t, func(ctx context.Context, q conversation.Turn, emit conversation.Emit) error {
 		id := q.Conversation.String()
 		emit(wire.TypeTurn, wire.Turn{Conversation: id, Turn: "t1", Text: q.Text})
+		until(ctx, begun) // a phone that has not read by the time the ring turns over is hung up on
 		for range gateway.RingFrames + 1 {
 			emit(wire.TypeText, wire.Text{Conversation: id, Turn: "t1", Text: "a"})
 		}
 		close(said)
-		<-goOn
+		until(ctx, goOn)
 		emit(wire.TypeTurnEnd, wire.TurnEnd{Conversation: id, Turn: "t1", Reason: "complete"})
 		return nil
 	})
@@ -100,6 +101,7 @@ func TestReturningPhoneIsSentTheConversation(t *testing.T) {
 	p.ask(talkA, "long")
 	p.want(wire.TypeTurn)
 	p.ws.Close()
+	close(begun)
 	<-said
 	for _, session := range []string{p.session, "another start"} {
 		p.dial()
@@ -122,12 +124,12 @@ func TestReturningPhoneIsSentTheConversation(t *testing.T) {
 func TestSlowReaderIsDropped(t *testing.T) {
 	const frames, batch = 2 * gateway.RingFrames, 128
 	read := make(chan struct{}, frames)
-	b := startOnPipes(t, func(_ context.Context, q conversation.Turn, emit conversation.Emit) error {
+	b := startOnPipes(t, func(ctx context.Context, q conversation.Turn, emit conversation.Emit) error {
 		for i := range frames {
 			emit(wire.TypeText, wire.Text{Conversation: q.Conversation.String(), Turn: "t1", Text: "x"})
 			if i%batch == batch-1 {
 				for range batch {
-					<-read // the other connection keeps up
+					until(ctx, read) // the other connection keeps up
 				}
 			}
 		}
