@@ -58,10 +58,9 @@ type demo struct {
 	finger finger
 }
 
+// say prints one line, whoever wrote what is in it.
 func (d *demo) say(who, format string, args ...any) {
-	for _, line := range strings.Split(fmt.Sprintf(format, args...), "\n") {
-		fmt.Fprintf(d.out, "%-7s| %s\n", who, line)
-	}
+	fmt.Fprintf(d.out, "%-7s| %s\n", who, phone.Printable(fmt.Sprintf(format, args...), false))
 }
 
 func (d *demo) play(ctx context.Context, ask string) error {
@@ -153,7 +152,9 @@ func (d *demo) follow(ctx context.Context, client *phone.Client) error {
 	var prose strings.Builder
 	flush := func() {
 		if text := strings.TrimSpace(prose.String()); text != "" {
-			d.say("answer", "%s", clean(text))
+			for line := range strings.SplitSeq(text, "\n") {
+				d.say("answer", "%s", line)
+			}
 		}
 		prose.Reset()
 	}
@@ -246,22 +247,10 @@ func (d *demo) result(f phone.Frame) (bool, error) {
 		return false, nil
 	}
 	for i, c := range body.Citations {
-		d.say("cited", "[%d] %s <%s>\n    %s", i+1, clean(c.Title), clean(c.URL), clean(c.Content))
+		d.say("cited", "[%d] %s <%s>", i+1, c.Title, c.URL)
+		d.say("cited", "    %s", c.Content)
 	}
 	return o.Status == "done" && len(body.Citations) > 0, nil
-}
-
-// clean makes foreign text safe for a terminal: control bytes are printed escaped.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' {
-			return ' '
-		}
-		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
 }
 
 // verify checks the audit as anybody could on another machine.

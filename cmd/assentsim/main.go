@@ -20,7 +20,10 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
+
+	"assent.home.arpa/appliance/phone"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -51,13 +54,21 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return 0
 	case errors.As(err, &wrong):
-		fmt.Fprintf(stderr, "assentsim: %v\n%s", err, usage)
+		complain(stderr, err)
+		fmt.Fprint(stderr, usage)
 		return 3
 	case args[0] != "demo" && ctx.Err() != nil:
 		return 0
 	}
-	fmt.Fprintln(stderr, "assentsim:", err)
+	complain(stderr, err)
 	return 1
+}
+
+// complain prints an error; the box's words may be in it.
+func complain(w io.Writer, err error) {
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintln(w, "assentsim:", phone.Printable(line, false))
+	}
 }
 
 type usageError string
