@@ -34,6 +34,9 @@ func runDemo(ctx context.Context, c console, args []string) error {
 	if err := parse(f, args); err != nil {
 		return err
 	}
+	if !isLoopback(p.listen) {
+		return usageError(fmt.Sprintf("-listen %s: the demonstration is for this machine alone; use 127.0.0.1 or [::1]", p.listen))
+	}
 	if p.state == "" {
 		dir, err := os.MkdirTemp("", "assentsim-demo-")
 		if err != nil {

@@ -24,6 +24,9 @@ func runBox(ctx context.Context, c console, args []string) error {
 	if err := parse(f, args); err != nil {
 		return err
 	}
+	if !isLoopback(p.panel) {
+		return usageError(fmt.Sprintf("-panel %s: who reaches the drawn panel can press its buttons; use 127.0.0.1 or [::1]", p.panel))
+	}
 	s, err := start(ctx, c.out, p)
 	if err != nil {
 		return err

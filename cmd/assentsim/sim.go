@@ -174,7 +174,7 @@ func (s *sim) roles(ctx context.Context, file, glass string) error {
 	}
 	sockets := box.At(s.config.Paths.Runtime)
 	s.address = "http://" + s.config.Gateway.Listen
-	if host, _, _ := net.SplitHostPort(s.config.Gateway.Listen); !loopbackHost(host) {
+	if !isLoopback(s.config.Gateway.Listen) {
 		s.address = "https://" + s.config.Gateway.Listen
 	}
 	role := func(args ...string) func() (*exec.Cmd, error) {
@@ -204,9 +204,11 @@ func (s *sim) roles(ctx context.Context, file, glass string) error {
 	)
 }
 
-func loopbackHost(host string) bool {
+// isLoopback reports whether only this machine can reach an address to listen on.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
-	return host == "localhost" || (ip != nil && ip.IsLoopback())
+	return err == nil && (host == "localhost" || ip.IsLoopback())
 }
 
 // ready waits until the gateway serves, the guard draws and the model is loaded.
