@@ -16,8 +16,11 @@ import (
 // ErrProtocol marks a peer that broke the grammar. The connection is of no further use.
 var ErrProtocol = errors.New("ipc: protocol violation")
 
-// writeTimeout bounds a write to a peer that does not read.
-const writeTimeout = 10 * time.Second
+// Bounds of a write to a peer that does not read, and of a message that a peer has begun to send.
+const (
+	writeTimeout   = 10 * time.Second
+	messageTimeout = 10 * time.Second
+)
 
 type codec struct {
 	enc cbor.EncMode
@@ -84,7 +87,8 @@ func (c *Conn) Encode(id uint64, m Message) ([]byte, error) {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(msg))), msg...), nil
 }
 
-// Send writes one message.
+// Send writes one message. An error of the stream closes it: half a message may be on its way, and whoever waits to send
+// next must not wait for the same peer again.
 func (c *Conn) Send(id uint64, m Message) error {
 	b, err := c.Encode(id, m)
 	if err != nil {
@@ -92,17 +96,24 @@ func (c *Conn) Send(id uint64, m Message) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.net.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-		return fmt.Errorf("ipc: send: %w", err)
-	}
-	if _, err := c.net.Write(b); err != nil {
+	if err := c.write(b); err != nil {
+		c.net.Close()
 		return fmt.Errorf("ipc: send: %w", err)
 	}
 	return nil
 }
 
-// Receive reads the next message. io.EOF means that the peer closed between messages; an error that wraps ErrProtocol
-// means that it broke the grammar, after which the connection must be closed.
+func (c *Conn) write(b []byte) error {
+	if err := c.net.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	_, err := c.net.Write(b)
+	return err
+}
+
+// Receive reads the next message, for which it waits as long as it takes; a message that has begun must be complete
+// within messageTimeout. io.EOF means that the peer closed between messages; an error that wraps ErrProtocol means that it
+// broke the grammar. After any error the connection must be closed.
 func (c *Conn) Receive() (uint64, Message, error) { return c.receive(c.net) }
 
 func (c *Conn) receive(r io.Reader) (uint64, Message, error) {

@@ -72,7 +72,8 @@ func Listen(path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// SendFile writes one message with a descriptor beside it (SCM_RIGHTS, unix(7)). The descriptor stays open here.
+// SendFile writes one message with a descriptor beside it (SCM_RIGHTS, unix(7)). The descriptor stays open here. Like
+// Send, it closes a stream that fails; unlike Send, it leaves the write deadline to the caller.
 func (c *Conn) SendFile(id uint64, m Message, f *os.File) error {
 	u, ok := c.net.(*net.UnixConn)
 	if !ok {
@@ -85,13 +86,12 @@ func (c *Conn) SendFile(id uint64, m Message, f *os.File) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n, _, err := u.WriteMsgUnix(b, unix.UnixRights(int(f.Fd())), nil)
-	if err != nil {
-		return fmt.Errorf("ipc: send descriptor: %w", err)
+	if err == nil && n < len(b) {
+		_, err = u.Write(b[n:])
 	}
-	if n < len(b) {
-		if _, err := u.Write(b[n:]); err != nil {
-			return fmt.Errorf("ipc: send descriptor: %w", err)
-		}
+	if err != nil {
+		c.net.Close()
+		return fmt.Errorf("ipc: send descriptor: %w", err)
 	}
 	return nil
 }
