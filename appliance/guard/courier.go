@@ -21,21 +21,27 @@ const (
 	courierChallenge = 5 * time.Second // from connecting to the challenge
 )
 
+// abortGrace is how long a courier that was told to kill a call may take to say what became of it.
+const abortGrace = 2 * time.Second
+
 // courier is the guard's end of the courier's socket. It reconnects by itself. Grants bind the challenge of one connection.
 type courier struct {
-	dial  func(ctx context.Context) (net.Conn, error)
-	log   *slog.Logger
-	state func(connected bool)
+	dial   func(ctx context.Context) (net.Conn, error)
+	log    *slog.Logger
+	state  func(connected bool)
+	frozen func() bool
+	aborts sync.WaitGroup
 
 	mu        sync.Mutex
 	client    *ipc.Client // nil while away
 	challenge [32]byte
-	running   map[capabilities.InvocationID]bool
+	running   map[capabilities.InvocationID]context.CancelFunc
 }
 
 var _ executor.Courier = (*courier)(nil)
 
-func newCourier(path string, uid uint32, log *slog.Logger, state func(bool)) *courier {
+// newCourier returns a courier that takes no pressed grant while frozen says so.
+func newCourier(path string, uid uint32, log *slog.Logger, state func(bool), frozen func() bool) *courier {
 	dial := func(ctx context.Context) (net.Conn, error) {
 		var d net.Dialer
 		conn, err := d.DialContext(ctx, "unix", path)
@@ -48,11 +54,12 @@ func newCourier(path string, uid uint32, log *slog.Logger, state func(bool)) *co
 		}
 		return conn, nil
 	}
-	return &courier{dial: dial, log: log, state: state, running: map[capabilities.InvocationID]bool{}}
+	return &courier{dial: dial, log: log, state: state, frozen: frozen, running: map[capabilities.InvocationID]context.CancelFunc{}}
 }
 
 // run keeps the connection until ctx ends.
 func (c *courier) run(ctx context.Context) {
+	defer c.aborts.Wait()
 	wait := courierRetryMin
 	for ctx.Err() == nil {
 		client, err := c.connect(ctx)
@@ -143,21 +150,14 @@ func (c *courier) Execute(ctx context.Context, g executor.Grant) (*ipc.Result, e
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", executor.ErrNotSent, err)
 	}
-	if _, ok := c.Challenge(); !ok {
+	if !c.connected() {
 		return nil, fmt.Errorf("%w: the courier is away", executor.ErrNotSent)
 	}
-	c.mu.Lock()
-	client := c.client
-	c.running[g.Inv()] = true
-	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.running, g.Inv())
-	}()
-	if client == nil {
-		return nil, fmt.Errorf("%w: the courier is away", executor.ErrNotSent)
+	ctx, client, err := c.enter(ctx, g)
+	if err != nil {
+		return nil, err
 	}
+	defer c.leave(g.Inv())
 	answer, err := client.Call(ctx, m, nil)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -172,21 +172,40 @@ func (c *courier) Execute(ctx context.Context, g executor.Grant) (*ipc.Result, e
 	return r, nil
 }
 
-// abortAll kills what is being executed and returns how many calls that were.
+// enter makes a call one of those that abortAll kills. The freeze is looked at under the lock that abortAll takes after it
+// has begun: either abortAll finds the call, or the call finds the freeze.
+func (c *courier) enter(ctx context.Context, g executor.Grant) (context.Context, *ipc.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case g.Pressed() && c.frozen():
+		return nil, nil, executor.ErrFrozen
+	case c.client == nil:
+		return nil, nil, fmt.Errorf("%w: the courier is away", executor.ErrNotSent)
+	}
+	ctx, c.running[g.Inv()] = context.WithCancel(ctx)
+	return ctx, c.client, nil
+}
+
+func (c *courier) leave(inv capabilities.InvocationID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running[inv]()
+	delete(c.running, inv)
+}
+
+// abortAll kills what is being executed and returns how many calls that were. It waits for nothing. A call is given up
+// where no answer comes, which kills it once more: its grant may have left only after the first word.
 func (c *courier) abortAll() int {
 	c.mu.Lock()
-	client := c.client
-	var all []capabilities.InvocationID
-	for inv := range c.running {
-		all = append(all, inv)
-	}
-	c.mu.Unlock()
-	if client != nil {
-		for _, inv := range all {
-			c.abort(client, inv)
+	defer c.mu.Unlock()
+	for inv, cancel := range c.running {
+		if client := c.client; client != nil {
+			c.aborts.Go(func() { c.abort(client, inv) })
 		}
+		time.AfterFunc(abortGrace, cancel)
 	}
-	return len(all)
+	return len(c.running)
 }
 
 func (c *courier) abort(client *ipc.Client, inv capabilities.InvocationID) {

@@ -6,14 +6,16 @@ import (
 )
 
 // RunPiped is Run with pipes in place of sockets: they have no peer credentials, and they let a test stop time. eyes is
-// given what somebody at the box reads from the panel: the pairing code.
-func RunPiped(ctx context.Context, o Options, courier func(context.Context) (net.Conn, error), eyes func(code func() (string, bool))) error {
+// given what somebody at the box reads from the panel: the pairing code. late is asked for a freeze that comes so late that
+// only the courier's door can still see it.
+func RunPiped(ctx context.Context, o Options, courier func(context.Context) (net.Conn, error), late func() bool, eyes func(code func() (string, bool))) error {
 	g, err := start(ctx, o)
 	if err != nil {
 		return err
 	}
 	g.peer = func(net.Conn) error { return nil }
 	g.courier.dial = courier
+	g.courier.frozen = func() bool { return late() || g.freezer.frozen() }
 	eyes(g.desk.PairingCode)
 	return g.run(ctx)
 }

@@ -22,9 +22,11 @@ func openFreezer(path string) *freezer {
 
 func (f *freezer) frozen() bool { return f.on.Load() }
 
-// freeze holds from now on; an error means that it would not survive a restart.
-func (f *freezer) freeze() error {
-	f.on.Store(true)
+// hold freezes from now on.
+func (f *freezer) hold() { f.on.Store(true) }
+
+// keep makes a freeze survive a restart; an error means that it would not.
+func (f *freezer) keep() error {
 	return replace(f.path, []byte("frozen at the box; released only there\n"), 0o600)
 }
 

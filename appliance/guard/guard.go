@@ -179,7 +179,7 @@ func (g *guard) compose(receiptKey, grantKey ed25519.PrivateKey) (err error) {
 	}
 	g.desk.SetFrozen(g.freezer.frozen())
 	g.desk.SetAddress(o.Address)
-	g.courier = newCourier(o.Courier, o.CourierUID, g.log, g.courierState)
+	g.courier = newCourier(o.Courier, o.CourierUID, g.log, g.courierState, g.freezer.frozen)
 	g.exec, err = executor.New(executor.Config{
 		Registry: o.Registry, Desk: g.desk, Journal: g.journal, Courier: g.courier, Clock: o.Clock, BootID: o.BootID,
 		GrantKey: grantKey, Proposals: o.Config.Turn.Proposals, Frozen: g.freezer.frozen, Approved: g.approved,

@@ -128,8 +128,14 @@ func TestPanicStopsWhatNeedsAPressUntilSomebodyAtTheBoxReleasesIt(t *testing.T) 
 		}
 		h.courier.answer = nil
 		h.courier.mu.Unlock()
-		h.hands.Wait(30 * time.Second) // no answer comes any more
-		h.want(h.outcome(running), capabilities.Unknown, capabilities.CodeTimeout)
+		// The courier says nothing, so the call is given up, and killed again in case its grant came after the first word.
+		time.Sleep(3 * time.Second)
+		h.want(h.outcome(running), capabilities.Unknown, capabilities.CodeInterrupted)
+		h.courier.mu.Lock()
+		if n := len(h.courier.aborted); n != 2 {
+			t.Errorf("aborted %d times", n)
+		}
+		h.courier.mu.Unlock()
 		if !h.noticed(ipc.NoticeFrozen) {
 			t.Error("the gateway was not told")
 		}
@@ -159,6 +165,19 @@ func TestPanicStopsWhatNeedsAPressUntilSomebodyAtTheBoxReleasesIt(t *testing.T) 
 		if len(freezes) != 2 || !freezes[0].On || freezes[1].On || freezes[0].Killed != 1 || freezes[0].By != audit.ByBox {
 			t.Errorf("freeze records %+v", freezes)
 		}
+	})
+}
+
+// TestFreezeAtTheCouriersDoor: a panic after every other check still keeps the grant in, unless the call needed no press.
+func TestFreezeAtTheCouriersDoor(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		a := h.turn(h.pair("Kitchen"), ipc.ID{1})
+		h.late.Store(true)
+		h.want(h.approve(h.propose(h.gateway, search(a, query))), capabilities.Failed, capabilities.CodeFrozen)
+		if h.courier.count() != 0 {
+			t.Fatal("the grant left")
+		}
+		h.want(h.now(state(a)), capabilities.Done, "")
 	})
 }
 

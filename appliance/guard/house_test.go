@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,6 +79,7 @@ type house struct {
 	gateway *ipc.Client
 	courier *courier
 	doors   *pipes
+	late    atomic.Bool           // a freeze that comes as the grant leaves
 	code    func() (string, bool) // the pairing code, as somebody at the box reads it
 
 	mu      sync.Mutex
@@ -118,7 +120,7 @@ func (h *house) start() {
 	h.stop, h.done = stop, make(chan error, 1)
 	read := make(chan func() (string, bool), 1)
 	go func() {
-		h.done <- guard.RunPiped(ctx, h.opts, h.courier.dial, func(code func() (string, bool)) { read <- code })
+		h.done <- guard.RunPiped(ctx, h.opts, h.courier.dial, h.late.Load, func(code func() (string, bool)) { read <- code })
 	}()
 	select {
 	case h.code = <-read:

@@ -58,10 +58,11 @@ func (g *guard) noticed(ctx context.Context, n confirm.Notice) {
 
 // panicked stops everything that needs a press until somebody at the box releases it.
 func (g *guard) panicked(ctx context.Context) {
-	if err := g.freezer.freeze(); err != nil {
+	g.freezer.hold()
+	killed := g.courier.abortAll()
+	if err := g.freezer.keep(); err != nil {
 		g.log.Error("the freeze would not survive a restart", "err", err)
 	}
-	killed := g.courier.abortAll()
 	g.record(ctx, audit.Freeze{On: true, By: audit.ByBox, Reason: "panic", Killed: uint32(killed)})
 	g.tell(ipc.Notice{Class: ipc.NoticeFrozen})
 	g.showIdle()

@@ -120,10 +120,19 @@ func (d *desk) do(f func(context.Context, confirm.Request) confirm.Outcome) {
 // journal is the real audit, on a disk that fails on demand, with what it would say of itself.
 type journal struct {
 	*audit.Log
-	err error // before anything is invoked
+	err  error  // before anything is invoked
+	slow func() // happens while the flash takes a promise
 }
 
 func (j *journal) Err() error { return j.err }
+
+func (j *journal) Intend(ctx context.Context, entries []audit.Entry, intent audit.IntentRecord, inv [16]byte) (audit.Intent, error) {
+	i, err := j.Log.Intend(ctx, entries, intent, inv)
+	if j.slow != nil {
+		j.slow()
+	}
+	return i, err
+}
 
 // box is an executor with everything around it.
 type box struct {

@@ -24,12 +24,16 @@ const grace = 5 * time.Second
 // Grant is the permission to make one call, ready to leave for the courier. The zero value permits nothing, and only
 // newGrant makes another.
 type Grant struct {
-	inv    capabilities.InvocationID
-	signed []byte
+	inv     capabilities.InvocationID
+	signed  []byte
+	pressed bool
 }
 
 // Inv names the call.
 func (g Grant) Inv() capabilities.InvocationID { return g.inv }
+
+// Pressed reports whether the call needed a press, so that a freeze stops it.
+func (g Grant) Pressed() bool { return g.pressed }
 
 // Message returns what is sent to the courier. It fails for the zero value.
 func (g Grant) Message() (*ipc.Execute, error) {
@@ -63,7 +67,7 @@ func newGrant(key ed25519.PrivateKey, c *call, p permission, intent audit.Intent
 	if err != nil {
 		return Grant{}, err
 	}
-	return Grant{inv: c.inv, signed: signed}, nil
+	return Grant{inv: c.inv, signed: signed, pressed: !p.automatic}, nil
 }
 
 // execute spends the permission: receipt, barrier 1, grant, answer, barrier 2.
@@ -77,6 +81,7 @@ func (e *Executor) execute(ctx context.Context, c *call) ipc.Outcome {
 		return e.end(ctx, c, &ending{stage: capabilities.StageExecute, status: capabilities.Failed, code: capabilities.CodeCourierUnavailable})
 	}
 	// Nobody who goes away from here on can keep the outcome from being recorded.
+	asker := ctx
 	ctx = context.WithoutCancel(ctx)
 	start := e.cfg.Clock.Boot()
 	until := start + c.spec.Bounds.Timeout
@@ -84,15 +89,25 @@ func (e *Executor) execute(ctx context.Context, c *call) ipc.Outcome {
 	if err != nil {
 		return e.end(ctx, c, &ending{stage: capabilities.StageExecute, status: capabilities.Failed, code: capabilities.CodeAuditUnavailable})
 	}
-	var r result
-	g, err := newGrant(e.cfg.GrantKey, c, p, intent, challenge, e.cfg.BootID, until)
-	if err != nil {
-		r = result{status: capabilities.Failed, code: capabilities.CodeInternal}
-	} else {
-		r = e.spend(ctx, c, g, until)
-	}
+	g, r := e.attempt(ctx, asker, c, p, intent, challenge, until)
 	r.duration = e.cfg.Clock.Boot() - start
 	return e.settle(ctx, c, intent, g, r)
+}
+
+// attempt turns the promise into a grant and spends it, unless the flash took so long to take the promise that it may no
+// longer be kept: a panic, or the end of the ask, in that time leaves nothing to be sent.
+func (e *Executor) attempt(ctx, asker context.Context, c *call, p permission, intent audit.Intent, challenge [32]byte, until time.Duration) (Grant, result) {
+	switch {
+	case !p.automatic && e.cfg.Frozen():
+		return Grant{}, result{status: capabilities.Failed, code: capabilities.CodeFrozen}
+	case asker.Err() != nil || !c.Turn.Live(e.cfg.Clock.Boot()):
+		return Grant{}, result{status: capabilities.Failed, code: capabilities.CodeNoAsk}
+	}
+	g, err := newGrant(e.cfg.GrantKey, c, p, intent, challenge, e.cfg.BootID, until)
+	if err != nil {
+		return Grant{}, result{status: capabilities.Failed, code: capabilities.CodeInternal}
+	}
+	return g, e.spend(ctx, c, g, until)
 }
 
 // permit checks, as the last thing before the promise is recorded, that the world is still the one that was approved, and
@@ -160,6 +175,8 @@ func (e *Executor) spend(ctx context.Context, c *call, g Grant, until time.Durat
 		return judge(c, answer)
 	case errors.As(err, &refusal):
 		return result{status: capabilities.Failed, code: refusalCode(refusal.Code)}
+	case errors.Is(err, ErrFrozen):
+		return result{status: capabilities.Failed, code: capabilities.CodeFrozen}
 	case errors.Is(err, ErrNotSent):
 		return result{status: capabilities.Failed, code: capabilities.CodeCourierUnavailable}
 	case ctx.Err() != nil:

@@ -120,6 +120,39 @@ func TestTurnOrFreezeEndsBetweenPressAndGrant(t *testing.T) {
 	}
 }
 
+// TestPanicOrEndWhileThePromiseIsWritten: what happens while the flash is slow still stops the call, and that is recorded.
+func TestPanicOrEndWhileThePromiseIsWritten(t *testing.T) {
+	for event, tt := range map[string]struct {
+		change func(*box, *executor.Turn, context.CancelFunc)
+		code   capabilities.Code
+	}{
+		"panic at the box":      {func(b *box, _ *executor.Turn, _ context.CancelFunc) { b.frozen.Store(true) }, capabilities.CodeFrozen},
+		"the turn ends":         {func(_ *box, turn *executor.Turn, _ context.CancelFunc) { turn.End() }, capabilities.CodeNoAsk},
+		"30 minutes pass":       {func(b *box, _ *executor.Turn, _ context.CancelFunc) { b.clock.Suspend(executor.TurnLife) }, capabilities.CodeNoAsk},
+		"the gateway goes away": {func(_ *box, _ *executor.Turn, gone context.CancelFunc) { gone() }, capabilities.CodeNoAsk},
+		"panic as the grant leaves": {func(b *box, _ *executor.Turn, _ context.CancelFunc) {
+			b.courier.Refuse(executor.ErrFrozen)
+		}, capabilities.CodeFrozen},
+	} {
+		t.Run(event, func(t *testing.T) {
+			b := newBox(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			turn := b.turn(adult(), executor.NewConversation(nil))
+			b.journal.slow = func() { tt.change(b, turn, cancel) }
+			o := b.Invoke(ctx, proposal(turn, "find_pages__v1", query), func(ipc.Pending) {})
+			b.want(o, capabilities.StageExecute, capabilities.Failed, tt.code)
+			if len(b.courier.Calls()) != 0 {
+				t.Error("something was sent")
+			}
+			effects := find[*audit.EffectRecord](b.records())
+			if len(effects) != 1 || effects[0].Status != capabilities.Failed || effects[0].Code != tt.code || effects[0].Sent {
+				t.Errorf("effect records %+v", effects)
+			}
+		})
+	}
+}
+
 func TestApprovalWithoutReceiptExecutesNothing(t *testing.T) {
 	b := newBox(t)
 	b = rebuilt(t, b, noReceipts{b.desk})

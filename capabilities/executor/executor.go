@@ -48,15 +48,18 @@ type Journal interface {
 	Err() error
 }
 
-// ErrNotSent is what a Courier returns when it is certain that the grant did not leave.
-var ErrNotSent = errors.New("executor: the grant was not sent")
+// What a Courier returns when it is certain that the grant did not leave.
+var (
+	ErrNotSent = errors.New("executor: the grant was not sent")
+	ErrFrozen  = errors.New("executor: the box is frozen, so the grant was not sent") // of a grant that was pressed
+)
 
 // Courier spends grants.
 type Courier interface {
 	// Challenge returns what a grant must name, or false while no courier is connected.
 	Challenge() ([32]byte, bool)
 	// Execute spends g and returns the courier's answer. An *ipc.Error is the courier's refusal. An error that wraps
-	// ErrNotSent is certain; after any other, nobody can say what happened.
+	// ErrNotSent or ErrFrozen is certain; after any other, nobody can say what happened.
 	Execute(ctx context.Context, g Grant) (*ipc.Result, error)
 }
 

@@ -28,6 +28,7 @@ type Courier struct {
 	mu        sync.Mutex
 	challenge [32]byte
 	absent    bool
+	refusal   error
 	answer    func(ctx context.Context, c grant.Claims) (*ipc.Result, error)
 	spent     map[[16]byte]bool
 	calls     []grant.Claims
@@ -59,6 +60,13 @@ func (k *Courier) Leave(gone bool) {
 	k.absent = gone
 }
 
+// Refuse makes the courier answer every grant with err, unspent.
+func (k *Courier) Refuse(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.refusal = err
+}
+
 // Calls returns the grants that were spent, in order.
 func (k *Courier) Calls() []grant.Claims {
 	k.mu.Lock()
@@ -83,6 +91,10 @@ func (k *Courier) Execute(ctx context.Context, g executor.Grant) (*ipc.Result, e
 	if k.absent {
 		k.mu.Unlock()
 		return nil, fmt.Errorf("the courier is gone: %w", executor.ErrNotSent)
+	}
+	if k.refusal != nil {
+		defer k.mu.Unlock()
+		return nil, k.refusal
 	}
 	claims, err := k.spend(m.Grant)
 	answer := k.answer
