@@ -118,18 +118,24 @@ func (c *Conn) Receive() (uint64, Message, error) { return c.receive(c.net) }
 
 func (c *Conn) receive(r io.Reader) (uint64, Message, error) {
 	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
+	if _, err := io.ReadFull(r, head[:1]); err != nil {
 		return 0, nil, err
+	}
+	// A stream without deadlines does without; where it is closed already, the next read says so.
+	_ = c.net.SetReadDeadline(time.Now().Add(messageTimeout))
+	if _, err := io.ReadFull(r, head[1:]); err != nil {
+		return 0, nil, fmt.Errorf("ipc: receive: %w", noEOF(err))
 	}
 	n := binary.BigEndian.Uint32(head[:])
 	if n == 0 || n > MaxMessage {
 		return 0, nil, fmt.Errorf("%w: length %d", ErrProtocol, n)
 	}
-	buf := make([]byte, n)
-	if _, err := io.ReadFull(r, buf); err != nil {
+	var buf bytes.Buffer // grows with what arrives: the length is only the peer's word
+	if _, err := io.CopyN(&buf, r, int64(n)); err != nil {
 		return 0, nil, fmt.Errorf("ipc: receive: %w", noEOF(err))
 	}
-	return c.decode(buf)
+	_ = c.net.SetReadDeadline(time.Time{})
+	return c.decode(buf.Bytes())
 }
 
 func (c *Conn) decode(buf []byte) (uint64, Message, error) {
