@@ -10,7 +10,8 @@
 // longer than MaxMessage, of another version, of an unknown kind, with an unknown or repeated key, or not deterministically
 // encoded is refused, and the connection with it: a peer that breaks the grammar is not a peer.
 //
-// The id pairs answers with questions: whoever asks picks it, from 1; id 0 marks a notice that answers nothing.
+// The id pairs answers with questions: whoever asks picks it, from 1; id 0 marks a notice that answers nothing and that
+// nothing answers. Notices are dealt with in their order.
 //
 // # Who may say what
 //

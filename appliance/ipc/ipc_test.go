@@ -204,29 +204,6 @@ func TestLostPeerEndsOpenCalls(t *testing.T) {
 	}
 }
 
-func TestFloodOfQuestionsIsCutOff(t *testing.T) {
-	a, b, _ := pipe(t)
-	block := make(chan struct{})
-	served := make(chan error, 1)
-	go func() {
-		served <- ipc.Serve(context.Background(), b, func(ctx context.Context, _ ipc.Message, _ func(ipc.Message) error) {
-			select {
-			case <-ctx.Done():
-			case <-block:
-			}
-		})
-	}()
-	for i := range 200 {
-		if err := a.Send(uint64(i+1), &ipc.StatusRequest{}); err != nil {
-			break
-		}
-	}
-	if err := <-served; !errors.Is(err, ipc.ErrProtocol) {
-		t.Fatalf("got %v", err)
-	}
-	close(block)
-}
-
 func unixPair(t *testing.T) (net.Conn, net.Conn) {
 	t.Helper()
 	l, err := ipc.Listen(filepath.Join(t.TempDir(), "s"))

@@ -10,7 +10,7 @@ import (
 // ErrClosed says that the peer is gone. What was asked may or may not have happened.
 var ErrClosed = errors.New("ipc: connection closed")
 
-// maxInFlight bounds the questions that one peer may have open.
+// maxInFlight bounds the questions that one peer may have open, and the notices of it that wait.
 const maxInFlight = 64
 
 // Client asks questions over a Conn and hands out the answers.
@@ -117,12 +117,14 @@ func (c *Client) Call(ctx context.Context, m Message, interim func(*Pending)) (M
 	}
 }
 
-// Handler deals with one question. It may call reply several times where the contract has interim answers. The context
-// ends when the peer is gone.
+// Handler deals with one message. It may call reply several times where the contract has interim answers. The context ends
+// when the peer is gone.
 type Handler func(ctx context.Context, m Message, reply func(Message) error)
 
-// Serve reads questions from conn until the peer goes, and runs each in a goroutine of its own; it returns when all of
-// them have. A peer with too many open questions, or one that breaks the grammar, is cut off.
+// Serve reads messages from conn until the peer goes or breaks the grammar, and returns when all of them are dealt with.
+// Questions run in a goroutine each, messages with id 0 one after the other in their order. A peer is not read faster than
+// it is dealt with: beyond maxInFlight of either sort it waits, and so does the news that it is gone. It is not cut off,
+// since what floods may be many behind it, of which few mean harm.
 func Serve(ctx context.Context, conn *Conn, handle Handler) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var open sync.WaitGroup
@@ -130,20 +132,38 @@ func Serve(ctx context.Context, conn *Conn, handle Handler) error {
 	defer cancel()
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	deal := func(id uint64, m Message) {
+		handle(ctx, m, func(a Message) error { return conn.Send(id, a) })
+	}
+	notices := make(chan Message, maxInFlight)
+	defer close(notices)
+	open.Go(func() {
+		for m := range notices {
+			deal(0, m)
+		}
+	})
 	slots := make(chan struct{}, maxInFlight)
 	for {
 		id, m, err := conn.Receive()
 		if err != nil {
 			return err
 		}
+		if id == 0 {
+			select {
+			case notices <- m:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			continue
+		}
 		select {
 		case slots <- struct{}{}:
-		default:
-			return fmt.Errorf("%w: more than %d open questions", ErrProtocol, maxInFlight)
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 		open.Go(func() {
 			defer func() { <-slots }()
-			handle(ctx, m, func(a Message) error { return conn.Send(id, a) })
+			deal(id, m)
 		})
 	}
 }
