@@ -66,7 +66,7 @@ func benchBox(ctx context.Context, c console, fig figures, ref string, recite, g
 	}
 	defer os.RemoveAll(dir)
 	s, err := start(ctx, c.err, plan{
-		state: dir, listen: "127.0.0.1:8480", panel: "127.0.0.1:0", model: ref, search: "practice", recite: recite, errLog: c.err,
+		state: dir, listen: "127.0.0.1:0", panel: "127.0.0.1:0", model: ref, search: "practice", recite: recite, errLog: c.err,
 		tune: func(c *config.Config) { c.Model.Grammar, c.Model.StepTokens, c.Model.Temperature = grammar, 96, 0 },
 	})
 	if err != nil {

@@ -40,7 +40,7 @@ func script() scripted.Script {
 		Name: "assentsim",
 		Replies: []string{
 			"I will look that up. " + scripted.Call("web_search__v1", `{"query":"How tall is the Eiffel Tower"}`),
-			"This is a recited answer: the sources found are on the card above.",
+			"This is a recited answer. What the box found, if anything, is on the card above.",
 		},
 	}
 }

@@ -24,7 +24,7 @@ const demoTimeout = 6 * time.Minute
 
 func runDemo(ctx context.Context, c console, args []string) error {
 	f := newFlags("demo", c)
-	p := plan{errLog: c.err, listen: "127.0.0.1:8480", panel: "127.0.0.1:0"}
+	p := plan{errLog: c.err, listen: "127.0.0.1:0", panel: "127.0.0.1:0"}
 	f.StringVar(&p.state, "state", "", "`directory` to keep; default: a new one that is removed at the end")
 	f.StringVar(&p.listen, "listen", p.listen, "loopback `address` of the phone page")
 	f.StringVar(&p.model, "model", os.Getenv("MODEL"), "model id or `path` of a .gguf file (default: $MODEL, else the manifest's)")

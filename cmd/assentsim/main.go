@@ -20,6 +20,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -28,7 +29,13 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-const usage = `usage: assentsim run | demo | bench   [flags; -h lists them]
+const usage = `usage: assentsim run | demo | bench   [flags]
+
+  assentsim run     a whole box on this PC, until control-C; prints the addresses of the phone page and of the panel
+  assentsim demo    the main job unattended, with its transcript; fails if any step fails
+  assentsim bench   figures, one line each: name value unit limit
+
+assentsim run -h (demo -h, bench -h) lists the flags.
 `
 
 // console is where a command talks to a person.
@@ -41,6 +48,10 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	commands := map[string]func(context.Context, console, []string) error{
 		"run": runBox, "demo": runDemo, "bench": runBench,
 		"role": runRole, // one role of a running simulation; started by the others
+	}
+	if len(args) > 0 && slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
+		fmt.Fprint(stdout, usage)
+		return 0
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
 		fmt.Fprint(stderr, usage)

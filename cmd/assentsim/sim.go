@@ -70,6 +70,9 @@ func start(ctx context.Context, out io.Writer, p plan) (_ *sim, err error) {
 	if err := s.claim(p.state); err != nil {
 		return nil, err
 	}
+	if p.listen, err = reserve(ctx, p.listen); err != nil {
+		return nil, err
+	}
 	if s.model, err = choose(ctx, out, p.model, p.recite, p.state); err != nil {
 		return nil, err
 	}
@@ -92,6 +95,16 @@ func start(ctx context.Context, out io.Writer, p plan) (_ *sim, err error) {
 		return nil, err
 	}
 	return s, s.ready(ctx, out)
+}
+
+// reserve sees that nobody else has the phone page's port, before anything is fetched or started, and picks one for port 0.
+func reserve(ctx context.Context, address string) (string, error) {
+	l, err := listen(ctx, address)
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
 }
 
 // claim takes the state directory for this process alone.

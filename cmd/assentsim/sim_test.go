@@ -89,6 +89,29 @@ func TestDemoDoesTheMainJob(t *testing.T) {
 	}
 }
 
+func TestABusyPortIsSaidBeforeAnythingStarts(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var out, errs bytes.Buffer
+	code := run([]string{"run", "-scripted", "-search", "practice", "-listen", l.Addr().String(), "-state", t.TempDir()}, nil, &out, &errs)
+	if code != 1 || !strings.Contains(errs.String(), "address already in use; choose another address") || strings.Contains(out.String(), "phone page") {
+		t.Fatalf("exit %d\n%s\n%s", code, &out, &errs)
+	}
+}
+
+func TestHelpIsNotAnError(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run([]string{"--help"}, nil, &out, &errs); code != 0 || !strings.Contains(out.String(), "assentsim demo") {
+		t.Fatalf("exit %d\n%s\n%s", code, &out, &errs)
+	}
+	if code := run([]string{"fly"}, nil, &out, &errs); code != 3 {
+		t.Fatalf("exit %d for a command that does not exist", code)
+	}
+}
+
 // household is a running box with a paired phone.
 type household struct {
 	*testing.T
