@@ -9,6 +9,7 @@ import (
 )
 
 func TestDrawnPanelIsForThisMachineAlone(t *testing.T) {
+	t.Setenv("ENGINE", filepath.Join(t.TempDir(), "none")) // what is not refused must end as well
 	for _, c := range []struct {
 		name string
 		args []string
