@@ -38,7 +38,9 @@ type server struct {
 	session string // names this start in welcomes: sequence numbers of another mean nothing here
 	page    http.Handler
 
-	work sync.WaitGroup // turns, pairings and connections
+	offences offences
+
+	work sync.WaitGroup // turns, pairings, connections and reports
 
 	mu     sync.Mutex
 	phones map[uint32]*phone
@@ -49,7 +51,10 @@ type server struct {
 func newServer(o Options, page http.Handler) *server {
 	var id [8]byte
 	rand.Read(id[:]) // never fails (crypto/rand)
-	return &server{opts: o, log: o.Log, session: hex.EncodeToString(id[:]), page: page, phones: map[uint32]*phone{}, open: map[*socket]bool{}}
+	return &server{
+		opts: o, log: o.Log, session: hex.EncodeToString(id[:]), page: page,
+		offences: offences{open: map[uint32]*tally{}}, phones: map[uint32]*phone{}, open: map[*socket]bool{},
+	}
 }
 
 // serve answers on l until ctx ends, and returns when every connection and turn has.

@@ -44,23 +44,18 @@ func (s *server) frame(ctx context.Context, c *socket, b []byte) {
 			s.deny(c, f)
 		}
 	default:
-		s.unknown(c, f, b)
+		s.unknown(ctx, c, f, b)
 	}
 }
 
 // unknown answers a type that does not exist. It is in the audit besides: the only reason to send one is to try whether
 // something like "approve" works.
-func (s *server) unknown(c *socket, f wire.Upstream, b []byte) {
-	claim := ipc.Claim{Class: ipc.ClaimProtocol, Code: codeUnknownType, Detail: []byte(f.Type), Digest: sha256.Sum256(b)}
+func (s *server) unknown(ctx context.Context, c *socket, f wire.Upstream, b []byte) {
+	var slot uint32
 	if c.phone != nil {
-		claim.Slot = c.phone.slot
+		slot = c.phone.slot
 	}
-	if len(claim.Detail) > wire.MaxID {
-		claim.Detail = claim.Detail[:wire.MaxID]
-	}
-	if err := s.guard.Claim(claim); err != nil {
-		s.log.Warn("claim not delivered", "err", err)
-	}
+	s.offence(ctx, slot, sha256.Sum256(b))
 	c.offend(f.ID, problem(codeUnknownType, "there is no such message; nothing was done. Requests are approved at the box and nowhere else"))
 }
 
