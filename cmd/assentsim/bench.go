@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -164,6 +165,7 @@ func (b bencher) ask(ctx context.Context, conversation [16]byte, text string) (t
 	}
 	var t timed
 	var first, last time.Time
+	searched := false
 	for {
 		f, err := client.Next(ctx)
 		if err != nil {
@@ -179,10 +181,22 @@ func (b bencher) ask(ctx context.Context, conversation [16]byte, text string) (t
 			if err := f.Decode(&t.end); err != nil {
 				return timed{}, err
 			}
+			if searched {
+				return timed{}, errSearch
+			}
 			t.first, t.text = first.Sub(asked), last.Sub(first)
 			return t, nil
 		case wire.TypePending:
-			return timed{}, errSearch
+			searched = true
+			if _, err := client.Send(wire.TypeCancel, wire.Cancel{Conversation: hex.EncodeToString(conversation[:])}); err != nil {
+				return timed{}, err
+			}
+		case wire.TypeError:
+			var e wire.Error
+			if err := f.Decode(&e); err != nil {
+				return timed{}, err
+			}
+			return timed{}, fmt.Errorf("%s (%s)", e.Message, e.Code)
 		}
 	}
 }
@@ -219,8 +233,8 @@ func (b bencher) decode(ctx context.Context, fig figures, grammar bool) error {
 // proseQuestions are answered from what a model knows. A model that would rather search for one is asked the next.
 func proseQuestions() []string {
 	var all []string
-	for i := range 2 * rounds {
-		all = append(all, fmt.Sprintf("Give me %d ideas for a rainy afternoon with children.", i+5))
+	for _, subject := range []string{"a rainy afternoon", "a long car ride", "a birthday party", "an evening at home"} {
+		all = append(all, "Give me three ideas for "+subject+" with children.", "Explain in four sentences why "+subject+" can be fun.", "Write a letter of thanks to a friend for "+subject+".")
 	}
 	return all
 }
