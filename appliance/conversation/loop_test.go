@@ -151,6 +151,11 @@ func TestWhatCannotBeRead(t *testing.T) {
 					t.Errorf("claim %+v", cl)
 				}
 			}
+			for i, o := range phone.Outcomes()[:len(c.want)] {
+				if got := string(b.guard.Claims()[i].Detail); got != o.Message {
+					t.Errorf("the audit is told %q, want the diagnosis %q", got, o.Message)
+				}
+			}
 			for _, o := range phone.Outcomes()[:len(c.want)] {
 				outcomes = append(outcomes, string(o.Code))
 				if o.Stage != "parse" || o.Status != "rejected" || o.Message == "" {

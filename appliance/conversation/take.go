@@ -55,13 +55,14 @@ func (r *run) takeMore(ctx context.Context, s said) {
 	}
 }
 
-// refuse is for what never reaches the guard's stages. The guard hears of it as the gateway's claim.
+// refuse is for what never reaches the guard's stages. The guard hears of it as the gateway's claim, which says what was
+// wrong in our words; of what the model wrote it has the digest.
 func (r *run) refuse(ctx context.Context, step int, name string, o wire.Outcome, raw []byte) {
 	class := ipc.ClaimBudget
 	if o.Stage == capabilities.StageParse.String() {
 		class = ipc.ClaimParseFailure
 	}
-	r.claim(ipc.Claim{Class: class, Code: o.Code, Detail: raw, Digest: sha256.Sum256(raw), Step: uint16(step)})
+	r.claim(ipc.Claim{Class: class, Code: o.Code, Detail: []byte(o.Message), Digest: sha256.Sum256(raw), Step: uint16(step)})
 	r.settle(ctx, name, o)
 }
 

@@ -221,8 +221,8 @@ type Claim struct {
 	Ask    ID                `cbor:"2,keyasint"` // zero where no turn is open
 	Slot   uint32            `cbor:"3,keyasint"`
 	Code   capabilities.Code `cbor:"4,keyasint"`
-	Detail []byte            `cbor:"5,keyasint,omitempty"`
-	Digest [32]byte          `cbor:"6,keyasint"` // of the whole offending bytes
+	Detail []byte            `cbor:"5,keyasint,omitempty"` // a diagnosis, never the literal text
+	Digest [32]byte          `cbor:"6,keyasint"`           // of the whole offending bytes
 	Step   uint16            `cbor:"7,keyasint"`
 }
 
