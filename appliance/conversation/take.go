@@ -81,7 +81,11 @@ func (r *run) propose(ctx context.Context, s said, i int, c proposal.Candidate) 
 		Ask: r.turn.Ask, Name: []byte(c.Name), Arguments: c.Arguments,
 		Step: uint16(s.n), Index: uint16(r.proposals), RunDigest: s.digest,
 	}
-	o, err := r.s.opts.Guard.Propose(call, p, r.showPending)
+	var shown *ipc.Pending
+	o, err := r.s.opts.Guard.Propose(call, p, func(p *ipc.Pending) {
+		shown = p
+		r.showPending(p)
+	})
 	r.setPending(nil)
 	var out wire.Outcome
 	var refused *ipc.Error
@@ -92,6 +96,9 @@ func (r *run) propose(ctx context.Context, s said, i int, c proposal.Candidate) 
 		out = turnedAway(codeGuard, "the part of the box that guards requests is not answering, so nothing was done")
 	case err != nil:
 		out = lostTrack()
+		if shown != nil { // so that the phone can take the card away
+			out.Invocation = shown.Inv.String()
+		}
 	default:
 		if out, err = r.outcome(c.Name, o); err != nil {
 			r.claim(ipc.Claim{Class: ipc.ClaimResult, Code: out.Code, Digest: sha256.Sum256(o.Body), Step: uint16(s.n)})

@@ -66,7 +66,8 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	defer stop()
 	log := slog.New(slog.NewTextHandler(stderr, nil)).With("role", args[0])
 	err = roles[args[0]](ctx, env{config: cfg, args: flags.Args(), stdin: stdin, out: stdout, log: log})
-	if wrong := (usageError)(""); errors.As(err, &wrong) {
+	var wrong usageError
+	if errors.As(err, &wrong) {
 		fmt.Fprintf(stderr, "assentd: %v\n%s", err, usage)
 		return 3
 	}

@@ -253,13 +253,18 @@ func TestKillingAnyRoleLeavesTheOthersAndHeals(t *testing.T) {
 			if _, err := c.Ask(h.who, conversation, "How tall is the Eiffel Tower?"); err != nil {
 				t.Fatal(err)
 			}
-			if f, err := h.until(c, wire.TypePending, wire.TypeTurnEnd); err != nil || f.Type != wire.TypePending {
+			f, err := h.until(c, wire.TypePending, wire.TypeTurnEnd)
+			if err != nil || f.Type != wire.TypePending {
 				t.Fatalf("%s %s, %v", f.Type, f.Data, err)
+			}
+			var card wire.Pending
+			if err := f.Decode(&card); err != nil {
+				t.Fatal(err)
 			}
 			if err := syscall.Kill(before[victim], syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			h.told(c, victim, hex.EncodeToString(conversation[:]))
+			h.told(c, victim, hex.EncodeToString(conversation[:]), card.Invocation)
 			if err := poll(h.within(20*time.Second), func() bool { pid, ok := h.sim.set.PID(victim); return ok && pid != before[victim] }); err != nil {
 				t.Fatalf("%s was not started again", victim)
 			}
@@ -274,7 +279,7 @@ func TestKillingAnyRoleLeavesTheOthersAndHeals(t *testing.T) {
 }
 
 // told checks what the phone hears when a role dies while a request waits at the panel, and ends the turn.
-func (h *household) told(c *phone.Client, victim, conversation string) {
+func (h *household) told(c *phone.Client, victim, conversation, card string) {
 	h.Helper()
 	switch victim {
 	case "gateway":
@@ -287,7 +292,7 @@ func (h *household) told(c *phone.Client, victim, conversation string) {
 		if err == nil {
 			err = f.Decode(&r)
 		}
-		if err != nil || r.Outcome.Status != "unknown" || r.Outcome.Code == "" || r.Outcome.Message == "" {
+		if err != nil || r.Outcome.Status != "unknown" || r.Outcome.Code == "" || r.Outcome.Message == "" || r.Outcome.Invocation != card {
 			h.Errorf("the phone heard %+v, %v", r.Outcome, err)
 		}
 		f, err = h.until(c, wire.TypeTurnEnd)

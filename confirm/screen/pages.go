@@ -18,8 +18,6 @@ const (
 	headerHeight = 8
 	textTop      = headerHeight
 	textRows     = 3
-	// pageColumns is what one page holds in half-width cells.
-	pageColumns = textRows * columns
 )
 
 // The kinds of page, as the header names them.

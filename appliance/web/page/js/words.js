@@ -13,7 +13,7 @@ export const capability = (name) => capabilities[name] ?? name ?? 'Request';
 
 const statuses = {
   failed: ['It did not work', 'Nothing was changed.'],
-  unknown: ['Nobody can say', 'It was sent, and the box cannot tell whether it took effect. It is not tried again by itself.'],
+  unknown: ['Nobody can say', 'It may have been sent, and the box cannot tell whether it took effect. It is not tried again by itself.'],
   rejected: ['Not possible', 'The box refused this before asking anybody.'],
   denied: ['Denied', 'Somebody said no. It was not done.'],
   expired: ['Ran out of time', 'It was read at the box, but not decided in time. It was not done.'],
