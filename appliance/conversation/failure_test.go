@@ -208,7 +208,7 @@ func TestGuardLost(t *testing.T) {
 		if diff := cmp.Diff([]string{"unknown interrupted", "rejected guard_unavailable"}, shorts(phone.Outcomes())); diff != "" {
 			t.Errorf("outcomes (-want +got):\n%s", diff)
 		}
-		if o := phone.Outcomes()[0]; o.Capability != "web.search" || o.Message == "" || o.Invocation != "" || o.Data != nil {
+		if o := phone.Outcomes()[0]; o.Capability != "web.search" || o.Message == "" || o.Invocation == "" || o.Data != nil {
 			t.Errorf("the lost call is told as %+v", o)
 		}
 		if n := len(b.guard.Proposals()); n != 1 {
