@@ -65,12 +65,7 @@ func (c *courier) run(ctx context.Context) {
 		client, err := c.connect(ctx)
 		if err != nil {
 			c.log.Warn("courier not reachable", "err", err, "retry", wait)
-			timer := time.NewTimer(wait)
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				timer.Stop()
-			}
+			sleep(ctx, wait)
 			wait = min(2*wait, courierRetryMax)
 			continue
 		}

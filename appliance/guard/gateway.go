@@ -6,19 +6,30 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"assent.home.arpa/appliance/audit"
 	"assent.home.arpa/appliance/ipc"
 	"assent.home.arpa/capabilities"
 )
 
+// Bounds of the gateway's socket: a gateway has one connection, and others come and go while it restarts.
+const (
+	maxSessions  = 4
+	maxTold      = 32 // notices that a session may leave unread
+	acceptRetry  = 50 * time.Millisecond
+	acceptPauses = 2 * time.Second // the longest pause between two tries to accept
+)
+
 // session is one connection of the gateway.
 type session struct {
 	conn    *ipc.Conn
+	told    chan ipc.Notice // on their way out
 	greeted atomic.Bool
 }
 
 // serve accepts the gateway until ctx ends. What a connection that drops had pending is withdrawn, since its context ends.
+// An error of accepting, such as too many open files, passes; only a socket that was closed does not.
 func (g *guard) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -26,12 +37,32 @@ func (g *guard) serve(ctx context.Context) error {
 	var open sync.WaitGroup
 	defer open.Wait()
 	defer cancel()
+	seats := make(chan struct{}, maxSessions)
+	pause := acceptRetry
 	for {
 		conn, err := g.opts.Gateway.Accept()
-		if err != nil {
+		switch {
+		case ctx.Err() != nil, errors.Is(err, net.ErrClosed):
+			if err == nil {
+				conn.Close()
+			}
 			return err
+		case err != nil:
+			g.log.Error("gateway cannot be accepted", "err", err, "retry", pause)
+			sleep(ctx, pause)
+			pause = min(2*pause, acceptPauses)
+			continue
+		}
+		pause = acceptRetry
+		select {
+		case seats <- struct{}{}:
+		default:
+			g.log.Warn("connection refused", "err", "too many are open")
+			conn.Close()
+			continue
 		}
 		open.Go(func() {
+			defer func() { <-seats }()
 			if err := g.peer(conn); err != nil {
 				g.log.Warn("connection refused", "err", err)
 				conn.Close()
@@ -42,15 +73,36 @@ func (g *guard) serve(ctx context.Context) error {
 	}
 }
 
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
 func (g *guard) session(ctx context.Context, conn net.Conn) {
-	s := &session{conn: ipc.NewConn(conn)}
+	s := &session{conn: ipc.NewConn(conn), told: make(chan ipc.Notice, maxTold)}
 	g.mu.Lock()
 	g.sessions[s] = struct{}{}
 	g.mu.Unlock()
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		for n := range s.told {
+			if err := s.conn.Send(0, &n); err != nil {
+				g.log.Warn("notice not delivered", "err", err)
+				s.conn.Close()
+				return
+			}
+		}
+	})
+	defer telling.Wait()
 	defer func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		delete(g.sessions, s)
+		close(s.told) // tell sends only to those in sessions
 	}()
 	err := ipc.Serve(ctx, s.conn, func(ctx context.Context, m ipc.Message, reply func(ipc.Message) error) {
 		if answer := g.handle(ctx, s, m, reply); answer != nil {
@@ -125,19 +177,20 @@ func (g *guard) append(ctx context.Context, entries ...audit.Entry) {
 	}
 }
 
-// tell sends a notice to every gateway connection.
+// tell sends a notice to every gateway connection. It waits for none of them: one that does not read is hung up on, and
+// asks for the status when it comes back.
 func (g *guard) tell(n ipc.Notice) {
 	g.mu.Lock()
-	var to []*session
+	defer g.mu.Unlock()
 	for s := range g.sessions {
-		if s.greeted.Load() {
-			to = append(to, s)
+		if !s.greeted.Load() {
+			continue
 		}
-	}
-	g.mu.Unlock()
-	for _, s := range to {
-		if err := s.conn.Send(0, &n); err != nil {
-			g.log.Warn("notice not delivered", "err", err)
+		select {
+		case s.told <- n:
+		default:
+			g.log.Warn("a gateway that does not read is hung up on")
+			s.conn.Close()
 		}
 	}
 }

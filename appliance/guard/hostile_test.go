@@ -161,6 +161,7 @@ func TestNothingOnTheSocketApproves(t *testing.T) {
 				}
 			}
 			conn.Close()
+			synctest.Wait()
 		}
 		h.gateway.Tell(&ipc.Claim{Class: ipc.ClaimProtocol, Slot: p.slot, Code: "unknown_type", Detail: []byte("approve")})
 		h.hands.Wait(10 * time.Second)

@@ -35,16 +35,21 @@ import (
 // pipes is a listener whose connections stay within the process.
 type pipes struct {
 	conns  chan net.Conn
+	errs   chan error // what accepting fails with
 	closed chan struct{}
 	once   sync.Once
 }
 
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
+func newPipes() *pipes {
+	return &pipes{conns: make(chan net.Conn), errs: make(chan error), closed: make(chan struct{})}
+}
 
 func (p *pipes) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.conns:
 		return c, nil
+	case err := <-p.errs:
+		return nil, err
 	case <-p.closed:
 		return nil, net.ErrClosed
 	}

@@ -15,25 +15,87 @@ import (
 // idleEvery is how often the idle screen is brought up to date by itself.
 const idleEvery = 30 * time.Second
 
-// watch acts on what happens at the panel.
+// maxHappened bounds what waits to be recorded of the panel. It fills only while the disk hangs.
+const maxHappened = 256
+
+// happened is a notice of the panel with what was done about it at once.
+type happened struct {
+	confirm.Notice
+	killed int   // calls, by a panic
+	err    error // why a release did not hold
+}
+
+// watch acts on what happens at the panel. A panic and its release take effect here, where nothing waits for a disk that
+// holds the audit or for a gateway; recording and telling is left to a goroutine that may be slow.
 func (g *guard) watch(ctx context.Context) {
+	var telling sync.WaitGroup
+	defer telling.Wait()
+	out := make(chan happened)
+	defer close(out)
+	telling.Go(func() {
+		for h := range out {
+			g.noticed(ctx, h)
+		}
+	})
+	var waiting []happened
 	for {
+		var to chan<- happened
+		var next happened
+		if len(waiting) > 0 {
+			to, next = out, waiting[0]
+		}
 		select {
 		case n := <-g.desk.Notices():
-			g.noticed(ctx, n)
+			h := g.act(n)
+			if len(waiting) == maxHappened {
+				g.log.Error("panel notice lost", "kind", waiting[0].Kind.String())
+				waiting = waiting[1:]
+			}
+			waiting = append(waiting, h)
+		case to <- next:
+			waiting = waiting[1:]
 		case <-ctx.Done():
+			for _, h := range waiting { // it happened, so it is recorded
+				out <- h
+			}
 			return
 		}
 	}
 }
 
-func (g *guard) noticed(ctx context.Context, n confirm.Notice) {
+// act does what cannot wait.
+func (g *guard) act(n confirm.Notice) happened {
+	h := happened{Notice: n}
+	switch n.Kind {
+	case confirm.Panic:
+		g.freezer.hold()
+		h.killed = g.courier.abortAll()
+		if err := g.freezer.keep(); err != nil {
+			g.log.Error("the freeze would not survive a restart", "err", err)
+		}
+	case confirm.Unfrozen:
+		if h.err = g.freezer.thaw(); h.err != nil {
+			g.log.Error("the freeze cannot be ended", "err", h.err)
+			g.desk.SetFrozen(true)
+		}
+	}
+	return h
+}
+
+func (g *guard) noticed(ctx context.Context, n happened) {
 	g.log.Info("panel notice", "kind", n.Kind.String())
 	switch n.Kind {
 	case confirm.Panic:
-		g.panicked(ctx)
+		g.record(ctx, audit.Freeze{On: true, By: audit.ByBox, Reason: "panic", Killed: uint32(n.killed)})
+		g.tell(ipc.Notice{Class: ipc.NoticeFrozen})
+		g.showIdle()
 	case confirm.Unfrozen:
-		g.unfrozen(ctx)
+		if n.err != nil {
+			return
+		}
+		g.record(ctx, audit.Freeze{On: false, By: audit.ByBox, Reason: "released at the box"})
+		g.tell(ipc.Notice{Class: ipc.NoticeUnfrozen})
+		g.showIdle()
 	case confirm.PairingOpened:
 		g.record(ctx, audit.Admin{Action: audit.AdminPairing, Outcome: audit.Approved, By: audit.ByBox, On: audit.Yes})
 		g.tell(ipc.Notice{Class: ipc.NoticePairingOpen})
@@ -54,29 +116,6 @@ func (g *guard) noticed(ctx context.Context, n confirm.Notice) {
 	case confirm.HoldRevoked:
 		g.append(ctx, audit.Entry{Inv: n.Inv, Payload: audit.Admin{Action: audit.AdminRevoke, Outcome: audit.Withdrawn, By: audit.ByBox}})
 	}
-}
-
-// panicked stops everything that needs a press until somebody at the box releases it.
-func (g *guard) panicked(ctx context.Context) {
-	g.freezer.hold()
-	killed := g.courier.abortAll()
-	if err := g.freezer.keep(); err != nil {
-		g.log.Error("the freeze would not survive a restart", "err", err)
-	}
-	g.record(ctx, audit.Freeze{On: true, By: audit.ByBox, Reason: "panic", Killed: uint32(killed)})
-	g.tell(ipc.Notice{Class: ipc.NoticeFrozen})
-	g.showIdle()
-}
-
-func (g *guard) unfrozen(ctx context.Context) {
-	if err := g.freezer.thaw(); err != nil {
-		g.log.Error("the freeze cannot be ended", "err", err)
-		g.desk.SetFrozen(true)
-		return
-	}
-	g.record(ctx, audit.Freeze{On: false, By: audit.ByBox, Reason: "released at the box"})
-	g.tell(ipc.Notice{Class: ipc.NoticeUnfrozen})
-	g.showIdle()
 }
 
 // record is for what happened at the box: it is on flash before anybody is told.

@@ -1,0 +1,115 @@
+package guard_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/grant"
+	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/device"
+)
+
+// deaf connects a gateway that says hello and then reads nothing.
+func (h *house) deaf() net.Conn {
+	h.t.Helper()
+	conn, err := h.doors.dial(h.t.Context())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	c := ipc.NewConn(conn)
+	if err := c.Send(1, &ipc.Hello{Build: "deaf"}); err != nil {
+		h.t.Fatal(err)
+	}
+	if _, m, err := c.Receive(); err != nil {
+		h.t.Fatal(m, err)
+	}
+	return conn
+}
+
+// TestGatewayThatDoesNotReadDelaysNoPanic: no time passes here but the panel's, so whatever waits for a write waits for ever.
+func TestGatewayThatDoesNotReadDelaysNoPanic(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		p := h.pair("Kitchen")
+		defer h.deaf().Close()
+		h.pairingCode() // a notice that it does not read
+		h.hands.Wait(3 * time.Minute)
+		h.courier.mu.Lock()
+		h.courier.answer = func(grant.Claims) ipc.Message { return nil }
+		h.courier.mu.Unlock()
+		running := h.propose(h.gateway, search(h.turn(p, ipc.ID{1}), query))
+		h.read(running)
+		h.hands.Hold(device.Approve, 2*time.Second)
+		h.hands.Wait(4 * time.Second)
+		h.hands.Hold(device.Deny, 6*time.Second)
+		h.courier.mu.Lock()
+		if n := len(h.courier.aborted); n != 1 {
+			t.Errorf("%d calls were killed", n)
+		}
+		h.courier.mu.Unlock()
+		if _, err := os.Stat(filepath.Join(h.opts.StateDir, "frozen")); err != nil {
+			t.Error("the freeze would not survive a restart:", err)
+		}
+		if !h.noticed(ipc.NoticeFrozen) {
+			t.Error("the gateway that reads was not told")
+		}
+		if f := find[*audit.Freeze](h.records()); len(f) != 1 || !f[0].On || f[0].Killed != 1 {
+			t.Errorf("%d freeze records, the first %+v", len(f), *f[0])
+		}
+	})
+}
+
+func TestGatewayThatDoesNotReadIsHungUpOn(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		deaf := h.deaf()
+		for range 20 { // two notices each
+			h.courier.mu.Lock()
+			conn := h.courier.conn
+			h.courier.mu.Unlock()
+			conn.Close()
+			synctest.Wait()
+		}
+		if n, err := deaf.Read(make([]byte, 1)); err == nil {
+			t.Errorf("it is still told: %d bytes", n)
+		}
+		ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{})
+	})
+}
+
+func TestSessionsAreBounded(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		var more []net.Conn // beside the house's own
+		for range 3 {
+			more = append(more, h.deaf())
+		}
+		conn, err := h.doors.dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Errorf("a fifth session was answered with %d bytes", n)
+		}
+		ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{})
+		more[0].Close()
+		synctest.Wait()
+		more[0] = h.deaf()
+		for _, c := range more {
+			c.Close()
+		}
+	})
+}
+
+func TestAcceptErrorsPass(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		for range 5 {
+			h.doors.errs <- &net.OpError{Op: "accept", Err: syscall.EMFILE}
+		}
+		h.deaf().Close()
+		ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{})
+	})
+}
