@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -10,51 +11,95 @@ import (
 	"assent.home.arpa/appliance/clock"
 )
 
-// How many records an untrusted peer may cause without a person behind them: a burst, and then one a second.
+// How many records one source may cause without a press behind them: a burst, and then one a minute. What is kept out is
+// counted, and the counts are recorded once an hour: a record takes a whole block of flash.
 const (
 	floodBurst    = 32
-	floodInterval = time.Second
+	floodInterval = time.Minute
+	floodReport   = time.Hour
 )
 
-// flood is the rate limit of such records. What it keeps out is counted, and the counts are recorded.
+// source is who caused a record: the gateway itself, somebody who is no paired phone, or a phone by its slot. A stranger
+// costs nothing to be, so a stranger is only counted.
+type source struct {
+	gateway bool
+	slot    uint32 // with gateway unset; 0 is a stranger
+}
+
+// flood is the rate limit of records that an untrusted peer causes. Each source has its own, so that none can use up
+// another's.
 type flood struct {
 	clock clock.Clock
 
-	mu     sync.Mutex
+	mu       sync.Mutex
+	buckets  map[source]*bucket // bounded by the phones that are paired
+	counts   map[kept]*audit.Suppressed
+	reported time.Duration // boot
+}
+
+type bucket struct {
 	tokens int
 	filled time.Duration // boot: up to when tokens were given
-	counts map[kept]*audit.Suppressed
 }
 
 // kept is what one count is about. The set is small, so a flood cannot grow it.
 type kept struct {
+	source
 	of    audit.Kind
 	class uint8
 }
 
 func newFlood(c clock.Clock) *flood {
-	return &flood{clock: c, tokens: floodBurst, filled: c.Boot(), counts: map[kept]*audit.Suppressed{}}
+	return &flood{clock: c, buckets: map[source]*bucket{}, counts: map[kept]*audit.Suppressed{}, reported: c.Boot()}
 }
 
-// allow reports whether a record may be written. What was kept out before comes first.
-func (f *flood) allow(of audit.Kind, class uint8) (suppressed []audit.Entry, ok bool) {
+// allow reports whether a record may be written, and counts it where it may not.
+func (f *flood) allow(from source, of audit.Kind, class uint8) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Boot()
-	if n := int((now - f.filled) / floodInterval); n > 0 {
-		f.tokens = min(f.tokens+n, floodBurst)
-		f.filled += time.Duration(n) * floodInterval
+	if (from.gateway || from.slot != 0) && f.bucketLocked(from, now).take(now) {
+		return true
 	}
-	if f.tokens > 0 {
-		f.tokens--
-		return f.drainLocked(), true
-	}
-	key := kept{of, class}
+	key := kept{from, of, class}
 	if f.counts[key] == nil {
-		f.counts[key] = &audit.Suppressed{Of: of, Class: class, From: audit.ByGateway, Since: now}
+		f.counts[key] = &audit.Suppressed{Of: of, Class: class, From: audit.ByGateway, Slot: from.slot, Since: now}
 	}
 	f.counts[key].Count++
-	return nil, false
+	return false
+}
+
+func (f *flood) bucketLocked(from source, now time.Duration) *bucket {
+	b := f.buckets[from]
+	if b == nil {
+		b = &bucket{tokens: floodBurst, filled: now}
+		f.buckets[from] = b
+	}
+	return b
+}
+
+func (b *bucket) take(now time.Duration) bool {
+	if n := int((now - b.filled) / floodInterval); n > 0 {
+		b.tokens = min(b.tokens+n, floodBurst)
+		b.filled += time.Duration(n) * floodInterval
+	}
+	if b.tokens == 0 {
+		return false
+	}
+	b.tokens--
+	return true
+}
+
+// due returns the counts that are not recorded yet, at most once an hour.
+func (f *flood) due() []audit.Entry {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.clock.Boot()
+	if now < f.reported+floodReport {
+		return nil
+	}
+	f.reported = now
+	return f.drainLocked()
 }
 
 // drain returns the counts that are not recorded yet.
@@ -66,7 +111,7 @@ func (f *flood) drain() []audit.Entry {
 
 func (f *flood) drainLocked() (out []audit.Entry) {
 	for _, s := range slices.SortedFunc(maps.Values(f.counts), func(a, b *audit.Suppressed) int {
-		return (int(a.Of)-int(b.Of))*256 + int(a.Class) - int(b.Class)
+		return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.Since, b.Since))
 	}) {
 		out = append(out, audit.Entry{Payload: *s})
 	}

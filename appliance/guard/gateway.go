@@ -154,20 +154,16 @@ func (g *guard) handle(ctx context.Context, s *session, m ipc.Message, reply fun
 	return &ipc.Error{Code: capabilities.CodeMalformed, Message: "a gateway cannot say this"}
 }
 
-// note records what an untrusted peer caused, as far as the rate limit lets it.
+// note records what the gateway caused, as far as its rate limit lets it.
 func (g *guard) note(ctx context.Context, of audit.Kind, class uint8, p audit.Payload) {
-	if g.admitted(ctx, of, class) {
-		g.append(ctx, audit.Entry{Payload: p})
-	}
+	g.noteFrom(ctx, source{gateway: true}, of, class, p)
 }
 
-// admitted reports whether an untrusted peer may cause one more record.
-func (g *guard) admitted(ctx context.Context, of audit.Kind, class uint8) bool {
-	suppressed, ok := g.flood.allow(of, class)
-	if len(suppressed) > 0 {
-		g.append(ctx, suppressed...)
+// noteFrom records what a source caused, as far as its rate limit lets it.
+func (g *guard) noteFrom(ctx context.Context, from source, of audit.Kind, class uint8, p audit.Payload) {
+	if g.flood.allow(from, of, class) {
+		g.append(ctx, audit.Entry{Payload: p})
 	}
-	return ok
 }
 
 // append records what nothing waits for.
@@ -223,7 +219,11 @@ func (g *guard) claim(ctx context.Context, m *ipc.Claim) {
 	if a, ok := g.asks.find(m.Ask); ok {
 		c.Slot, c.Conversation = a.conv.slot, audit.ID(a.conv.id) // what the guard knows better
 	}
-	g.note(ctx, audit.KindClaim, uint8(c.Class), c)
+	from := source{}
+	if _, paired := g.phones.find(c.Slot); paired {
+		from.slot = c.Slot
+	}
+	g.noteFrom(ctx, from, audit.KindClaim, uint8(c.Class), c)
 }
 
 // printable admits a code of the gateway's own, such as unknown_type, and nothing that is not one.

@@ -97,6 +97,11 @@ func Run(ctx context.Context, o Options) error {
 // run is everything that happens after the start, in this goroutine and those that it waits for.
 func (g *guard) run(ctx context.Context) error {
 	defer g.journal.close()
+	defer func() {
+		if entries := g.flood.drain(); len(entries) > 0 {
+			g.append(ctx, entries...)
+		}
+	}()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return ended(ctx, "panel", g.desk.Run(ctx)) })
 	group.Go(func() error { return ended(ctx, "gateway socket", g.serve(ctx)) })

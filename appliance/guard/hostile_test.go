@@ -228,6 +228,37 @@ func TestFloodsCollapse(t *testing.T) {
 	})
 }
 
+// TestStrangersAreCountedOnceAnHour: somebody who is not paired cannot write to the audit, nor use up what others may.
+func TestStrangersAreCountedOnceAnHour(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		p := h.pair("Kitchen")
+		for range 150 { // two and a half hours, one a minute
+			for _, slot := range []uint32{0, 99} {
+				if err := h.gateway.Tell(&ipc.Claim{Class: ipc.ClaimProtocol, Slot: slot, Code: "unknown_type"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h.hands.Wait(time.Minute)
+		}
+		if err := h.gateway.Tell(&ipc.Claim{Class: ipc.ClaimProtocol, Slot: p.slot, Code: "unknown_type"}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		records := h.records()
+		if c := find[*audit.Claim](records); len(c) != 1 || c[0].Slot != p.slot {
+			t.Errorf("%d claims", len(c))
+		}
+		counts := find[*audit.Suppressed](records)
+		var total uint64
+		for _, s := range counts {
+			total += s.Count
+		}
+		if len(counts) != 3 || total != 300 {
+			t.Errorf("%d counts of %d claims", len(counts), total)
+		}
+	})
+}
+
 // TestClaimsAreBoundedAndMarked: the guard writes nothing of a claim that could pass for its own words.
 func TestClaimsAreBoundedAndMarked(t *testing.T) {
 	live(t, t.TempDir(), func(t *testing.T, h *house) {
@@ -235,7 +266,7 @@ func TestClaimsAreBoundedAndMarked(t *testing.T) {
 		a := h.turn(p, ipc.ID{1})
 		for _, c := range []*ipc.Claim{
 			{Class: ipc.ClaimParseFailure, Ask: a, Slot: 99, Code: capabilities.CodeMalformed, Detail: make([]byte, 4096), Step: 1},
-			{Class: ipc.ClaimProvider, Code: "Bad\x1b[31m"},
+			{Class: ipc.ClaimProvider, Slot: p.slot, Code: "Bad\x1b[31m"},
 			{Class: 9, Code: "x"},
 		} {
 			if err := h.gateway.Tell(c); err != nil {
@@ -268,6 +299,7 @@ func TestGarbageEndsTheConnectionAndNothingElse(t *testing.T) {
 			if n, err := conn.Read(make([]byte, 1)); err == nil {
 				t.Errorf("%x was answered with %d bytes", b, n)
 			}
+			synctest.Wait()
 		}
 		ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{})
 	})

@@ -33,7 +33,7 @@ func (g *guard) pair(ctx context.Context, m *ipc.Pair) *ipc.PairReply {
 		return notPaired(capabilities.CodeAuditUnavailable, "the box cannot write its audit, so it pairs no phone")
 	}
 	if !g.desk.CheckPairingCode(m.Code) {
-		g.note(ctx, audit.KindClaim, uint8(audit.ClaimProtocol), audit.Claim{From: audit.ByGateway, Class: audit.ClaimProtocol, Code: codePairingClosed})
+		g.noteFrom(ctx, source{}, audit.KindClaim, uint8(audit.ClaimProtocol), audit.Claim{From: audit.ByGateway, Class: audit.ClaimProtocol, Code: codePairingClosed})
 		return notPaired(codePairingClosed, "this is not the code on the box's display; hold both buttons there for three seconds and read it again")
 	}
 	if err := g.phones.check(m.Name, m.Key); err != nil {
@@ -50,7 +50,12 @@ func (g *guard) pair(ctx context.Context, m *ipc.Pair) *ipc.PairReply {
 	}
 	text, _ := audit.BlobOf(audit.BlobAdmin, [16]byte{}, []byte(m.Name))
 	if outcome != confirm.AdminConfirmed {
-		g.note(ctx, audit.KindAdmin, uint8(audit.AdminPair), record)
+		switch outcome {
+		case confirm.AdminDenied, confirm.AdminExpired, confirm.AdminPanicked: // decided at the box, so always recorded
+			g.record(ctx, record)
+		default:
+			g.note(ctx, audit.KindAdmin, uint8(audit.AdminPair), record)
+		}
 		return refusedPairing(outcome)
 	}
 	// The press counts from here on, whether the gateway is still there or not.
@@ -62,7 +67,7 @@ func (g *guard) pair(ctx context.Context, m *ipc.Pair) *ipc.PairReply {
 	ph, err := g.phones.add(m.Name, m.Key)
 	if err != nil {
 		g.log.Error("pairing not stored", "err", err)
-		g.note(ctx, audit.KindFault, uint8(audit.FaultStorage), audit.Fault{Class: audit.FaultStorage, Where: "pairings"})
+		g.append(ctx, audit.Entry{Payload: audit.Fault{Class: audit.FaultStorage, Where: "pairings"}})
 		return notPaired(capabilities.CodeInternal, "the box cannot write to its disk, so it pairs no phone")
 	}
 	g.log.Info("phone paired", "slot", ph.Slot, "role", ph.Role.String())

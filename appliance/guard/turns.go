@@ -85,9 +85,13 @@ func (g *guard) propose(ctx context.Context, m *ipc.Propose, reply func(ipc.Mess
 	if known {
 		p.Turn = a.turn
 	}
+	from := source{gateway: true}
+	if known {
+		from = source{slot: a.conv.slot}
+	}
 	// Nobody stands behind a proposal without an ask, or over the turn's cap: what it may write is limited.
 	if !known || a.turn.Proposals() >= g.opts.Config.Turn.Proposals {
-		if !g.admitted(ctx, audit.KindProposal, 0) {
+		if !g.flood.allow(from, audit.KindProposal, 0) {
 			code := capabilities.CodeNoAsk
 			if known {
 				code = capabilities.CodeBudget

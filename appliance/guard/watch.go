@@ -158,7 +158,7 @@ func (g *guard) courierState(connected bool) {
 func (g *guard) refresh(ctx context.Context) {
 	for ctx.Err() == nil {
 		g.showIdle()
-		if entries := g.flood.drain(); len(entries) > 0 {
+		if entries := g.flood.due(); len(entries) > 0 {
 			g.append(ctx, entries...)
 		}
 		due, stop := g.opts.Clock.Until(g.opts.Clock.Boot() + idleEvery)
