@@ -12,6 +12,7 @@ import (
 	"assent.home.arpa/appliance/audit"
 	"assent.home.arpa/appliance/grant"
 	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/capabilities"
 	"assent.home.arpa/device"
 )
 
@@ -78,6 +79,30 @@ func TestGatewayThatDoesNotReadIsHungUpOn(t *testing.T) {
 			t.Errorf("it is still told: %d bytes", n)
 		}
 		ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{})
+	})
+}
+
+// TestRestartShortensNoWait: to crash the guard does not end a cool-down (W10).
+func TestRestartShortensNoWait(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		p := h.pair("Kitchen")
+		for range 3 { // the third is ten minutes; a stop of the house takes an hour
+			k := h.propose(h.gateway, search(h.turn(p, ipc.ID{1}), query))
+			h.hands.Tap(device.Deny)
+			h.want(h.outcome(k), capabilities.Denied, "")
+			h.hands.Wait(10 * time.Minute)
+		}
+		h.reboots++
+		h.restart()
+		o := h.now(search(h.turn(p, ipc.ID{2}), query))
+		h.want(o, capabilities.Rejected, capabilities.CodeCoolDown)
+		if o.RetryIn < 9*60 {
+			t.Errorf("told to wait %d s", o.RetryIn)
+		}
+		h.restart() // the same boot, an hour later
+		k := h.propose(h.gateway, search(h.turn(p, ipc.ID{3}), query))
+		h.hands.Tap(device.Deny)
+		h.want(h.outcome(k), capabilities.Denied, "")
 	})
 }
 

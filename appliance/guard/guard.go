@@ -8,7 +8,7 @@
 //
 // # What survives what
 //
-// Pairings and ask counters, what conversations have read, and a freeze are files that are replaced atomically. Keys for
+// Pairings and ask counters, what conversations have read, cool-downs, and a freeze are files that are replaced atomically. Keys for
 // receipts and grants live as long as the process: a restart makes every receipt and grant worthless. Without an audit the
 // guard goes on answering, so that people can chat, and executes nothing.
 package guard
@@ -184,10 +184,20 @@ func (g *guard) compose(receiptKey, grantKey ed25519.PrivateKey) (err error) {
 	}
 	g.desk.SetFrozen(g.freezer.frozen())
 	g.desk.SetAddress(o.Address)
+	path := filepath.Join(o.StateDir, "patience.json")
+	patience, err := loadPatience(path, o.BootID, o.Clock.Boot())
+	if err != nil {
+		return err
+	}
 	g.courier = newCourier(o.Courier, o.CourierUID, g.log, g.courierState, g.freezer.frozen)
 	g.exec, err = executor.New(executor.Config{
 		Registry: o.Registry, Desk: g.desk, Journal: g.journal, Courier: g.courier, Clock: o.Clock, BootID: o.BootID,
 		GrantKey: grantKey, Proposals: o.Config.Turn.Proposals, Frozen: g.freezer.frozen, Approved: g.approved,
+		Patience: patience, Patient: func(people map[string]policy.Patience) {
+			if err := savePatience(path, o.BootID, people); err != nil {
+				g.log.Error("a restart would end people's waits", "err", err)
+			}
+		},
 	})
 	return err
 }

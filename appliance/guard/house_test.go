@@ -89,6 +89,7 @@ type house struct {
 
 	mu      sync.Mutex
 	notices []ipc.Notice
+	reboots byte
 	stop    context.CancelFunc
 	done    chan error
 }
@@ -116,7 +117,7 @@ func (h *house) start() {
 	h.doors = newPipes()
 	keyFile := filepath.Join(h.dir, "grant.pub")
 	h.opts = guard.Options{
-		Config: config.Default(), Clock: h.clock, BootID: [16]byte{7}, Display: h.panel, Buttons: h.buttons, Registry: reg,
+		Config: config.Default(), Clock: h.clock, BootID: [16]byte{7 + h.reboots}, Display: h.panel, Buttons: h.buttons, Registry: reg,
 		Gateway: h.doors, Courier: "unused", GrantKeyFile: keyFile, StateDir: filepath.Join(h.dir, "state"),
 		Boot: audit.Boot{Program: audit.ProgramSimulator}, Log: slog.New(slog.DiscardHandler),
 	}

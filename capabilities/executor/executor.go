@@ -22,6 +22,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -63,7 +64,7 @@ type Courier interface {
 	Execute(ctx context.Context, g Grant) (*ipc.Result, error)
 }
 
-// Config is what an executor works with. All fields but Approved are required.
+// Config is what an executor works with. All fields but Approved, Patience and Patient are required.
 type Config struct {
 	Registry  *registry.Registry
 	Desk      Desk
@@ -75,6 +76,9 @@ type Config struct {
 	Proposals int         // in one turn, over all capabilities
 	Frozen    func() bool // whether a panic froze what needs a press
 	Approved  func()      // told of each approval, for the count on the panel
+
+	Patience map[string]policy.Patience       // by person, as it stood when the last executor ended
+	Patient  func(map[string]policy.Patience) // told of each change, one at a time, with all of it; it must keep none of it
 }
 
 // Proposal is one candidate, byte for byte as the model wrote it.
@@ -91,9 +95,11 @@ type Proposal struct {
 type Executor struct {
 	cfg Config
 
-	mu       sync.Mutex
-	pending  map[capabilities.InvocationID]*wait
-	slots    map[uint32]bool            // phones that have a pending decision
+	mu      sync.Mutex
+	pending map[capabilities.InvocationID]*wait
+	slots   map[uint32]bool // phones that have a pending decision
+
+	moods    sync.Mutex
 	patience map[string]policy.Patience // by person
 }
 
@@ -116,8 +122,13 @@ func New(cfg Config) (*Executor, error) {
 	if cfg.Approved == nil {
 		cfg.Approved = func() {}
 	}
+	if cfg.Patient == nil {
+		cfg.Patient = func(map[string]policy.Patience) {}
+	}
+	patience := map[string]policy.Patience{}
+	maps.Copy(patience, cfg.Patience)
 	return &Executor{
-		cfg: cfg, pending: map[capabilities.InvocationID]*wait{}, slots: map[uint32]bool{}, patience: map[string]policy.Patience{},
+		cfg: cfg, pending: map[capabilities.InvocationID]*wait{}, slots: map[uint32]bool{}, patience: patience,
 	}, nil
 }
 
@@ -219,13 +230,21 @@ func (e *Executor) Withdraw(inv capabilities.InvocationID, slot uint32, deny boo
 
 // Patience returns how a person's requests stand.
 func (e *Executor) Patience(person string) policy.Patience {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.moods.Lock()
+	defer e.moods.Unlock()
 	return e.patience[person]
 }
 
 func (e *Executor) setPatience(person string, change func(policy.Patience) policy.Patience) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.patience[person] = change(e.patience[person])
+	e.moods.Lock()
+	defer e.moods.Unlock()
+	before, after := e.patience[person], change(e.patience[person])
+	if after == before {
+		return
+	}
+	e.patience[person] = after
+	if after == (policy.Patience{}) {
+		delete(e.patience, person)
+	}
+	e.cfg.Patient(e.patience)
 }
