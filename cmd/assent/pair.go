@@ -32,7 +32,7 @@ func (a *app) newPairCmd() *cobra.Command {
 				return err
 			}
 			defer client.Close()
-			fmt.Fprintf(a.err, "now hold both buttons at the box for 3 seconds to accept %q\n", name)
+			fmt.Fprintf(a.err, "asking the box; when it shows %q, hold both of its buttons for 3 seconds\n", name)
 			who, err := client.Pair(cmd.Context(), args[1], name)
 			var refused *phone.RefusedError
 			if errors.As(err, &refused) {
