@@ -54,7 +54,9 @@ const codes = {
 
 export function outcome(o) {
   const [title, plain] = statuses[o.status] ?? ['It ended', 'The box does not say more.'];
-  const why = codes[o.code] ?? o.message ?? plain;
+  // Of a decision at the box the message is written for the model ("do not ask again"); people read the plain words.
+  const decided = ['denied', 'expired', 'expired_unseen', 'withdrawn'].includes(o.status);
+  const why = codes[o.code] ?? (decided ? plain : o.message ?? plain);
   const wait = o.retry_in ? ` Ask again in ${seconds(o.retry_in)}.` : '';
   return { title, text: why + wait, plain: why === plain ? '' : plain };
 }
