@@ -30,6 +30,7 @@ type chain struct {
 	boot     ID
 	bootTime time.Duration
 	calls    calls
+	keeping  keeping
 }
 
 func newChain(c codec) chain { return chain{codec: c, calls: newCalls()} }
@@ -38,6 +39,7 @@ func newChain(c codec) chain { return chain{codec: c, calls: newCalls()} }
 func (c *chain) resume(s *Segment) {
 	c.next, c.first, c.link = s.First, s.First, s.PrevLink
 	c.epoch = Epoch{N: s.Epoch, SealKey: s.SealKey, ReceiptKey: s.ReceiptKey, GrantKey: s.GrantKey, Reason: EpochSegment}
+	c.keeping.exported, c.keeping.pruned = s.Exported, s.Pruned
 	c.calls.partial = true
 	for _, o := range s.Open {
 		c.calls.reopen(o)
@@ -96,6 +98,9 @@ func (c *chain) time(r Record) error {
 }
 
 func (c *chain) kind(r Record) error {
+	if c.upcoming != nil && r.Kind != KindSeal {
+		return errors.New("follows an epoch, where its seal was due")
+	}
 	switch p := r.Payload.(type) {
 	case *Genesis:
 		claims, err := c.codec.openGenesis(p)
@@ -118,6 +123,12 @@ func (c *chain) kind(r Record) error {
 		return nil
 	case *Seal:
 		return c.seal(r, p)
+	case *Export:
+		return c.keeping.export(r.Seq, p)
+	case *Admin:
+		return c.keeping.admin(r.Seq, p)
+	case *Prune:
+		return c.keeping.prune(p)
 	case *Redact:
 		if p.Seq >= r.Seq {
 			return errors.New("redacts a later record")
@@ -135,6 +146,7 @@ func (c *chain) segment(s *Segment) error {
 	want := Segment{
 		Index: s.Index, First: c.next, PrevLink: c.link, Epoch: c.epoch.N, SealKey: c.epoch.SealKey,
 		ReceiptKey: c.epoch.ReceiptKey, GrantKey: c.epoch.GrantKey, Open: c.calls.openIntents(),
+		Other: s.Other, Exported: c.keeping.exported, Pruned: c.keeping.pruned,
 	}
 	a, err := c.codec.encode(want)
 	if err != nil {

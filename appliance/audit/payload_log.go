@@ -36,6 +36,11 @@ type Segment struct {
 	ReceiptKey Digest       `cbor:"6,keyasint"`
 	GrantKey   Digest       `cbor:"7,keyasint"`
 	Open       []OpenIntent `cbor:"8,keyasint,omitzero"` // intents without an effect, in order
+	// Other counts the bytes, padding included, of the log's batches so far that hold neither an intent nor an effect, as
+	// the writer counted them: they share half the quota.
+	Other    uint64 `cbor:"9,keyasint,omitzero"`
+	Exported Seq    `cbor:"10,keyasint,omitzero"` // last record that a complete and good export holds
+	Pruned   uint32 `cbor:"11,keyasint,omitzero"` // segments before this one were pruned, as sealed prune records say
 }
 
 // OpenIntent is an intent whose effect is not recorded yet.
@@ -84,8 +89,9 @@ type SealClaims struct {
 	Tree   Digest `cbor:"6,keyasint,omitzero"`
 }
 
-// Epoch announces the next seal key; the seal after it is the last that the old key signs. Receipts and grants from here
-// on are checked against the keys that it names.
+// Epoch announces the next seal key. It is the last record before a seal, and that seal is the last that the old key
+// signs, so the two alone prove the new key to whoever believes the old one. Receipts and grants from here on are checked
+// against the keys that it names.
 type Epoch struct {
 	N          uint32      `cbor:"1,keyasint"`
 	SealKey    Digest      `cbor:"2,keyasint"`

@@ -257,6 +257,7 @@ func (w *writer) roll() error {
 	_, err := w.put(Entry{Payload: Segment{
 		Index: index, First: w.chain.next, PrevLink: w.chain.link, Epoch: w.chain.epoch.N, SealKey: w.chain.epoch.SealKey,
 		ReceiptKey: w.chain.epoch.ReceiptKey, GrantKey: w.chain.epoch.GrantKey, Open: w.chain.calls.openIntents(),
+		Exported: w.chain.keeping.exported, Pruned: w.chain.keeping.pruned,
 	}})
 	if err != nil {
 		return w.fail(err)
