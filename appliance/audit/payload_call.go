@@ -2,6 +2,7 @@ package audit
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"assent.home.arpa/capabilities"
@@ -247,6 +248,7 @@ type Claim struct {
 	Name         Bytes             `cbor:"14,keyasint,omitzero"` // of the capability, as the model wrote it
 	Catalog      Digest            `cbor:"15,keyasint,omitzero"` // of the catalog that was offered
 	Model        Digest            `cbor:"16,keyasint,omitzero"`
+	Offered      []string          `cbor:"17,keyasint,omitzero"` // of a turn: wire names of Catalog, in their order, at most MaxOffered
 }
 
 func (p Proposal) check() error {
@@ -309,6 +311,8 @@ func (c Claim) check() error {
 		return errors.New("no class")
 	case len(c.Text) > MaxClaimText, len(c.Name) > MaxName:
 		return errors.New("text or name is too long")
+	case len(c.Offered) > MaxOffered:
+		return fmt.Errorf("more than %d capabilities are named", MaxOffered)
 	}
 	return c.From.check()
 }

@@ -27,6 +27,7 @@ const (
 	MaxName      = 256      // bytes of a name or call id as a model wrote it
 	MaxClaimText = 512      // bytes of a claim's diagnosis
 	MaxTaint     = 8        // sources
+	MaxOffered   = 48       // capabilities that a claim names
 	MaxPresses   = 32       // edges
 	MaxPageBlobs = 8
 	maxList      = 256 // elements of any list
