@@ -84,6 +84,10 @@ type Search struct {
 // Audit bounds the log.
 type Audit struct {
 	QuotaMB int `toml:"quota_mb"`
+	// LiteralDays is after how many days literal payloads (arguments, requests, what the panel showed) are removed from the
+	// log, which stays verifiable without them. 0 keeps them as long as the log: they are what proves that what was sent was
+	// what was shown, removing them cannot be undone, and the quota ends them anyway.
+	LiteralDays int `toml:"literal_days"`
 }
 
 // Paths says where things live. Each role may only reach its own.
@@ -165,6 +169,7 @@ func (c Config) Validate() error {
 		"search.url must be a plain http or https address without user, query or fragment")
 	require(c.Search.Label != "" && len(c.Search.Label) <= 24, "search.label must be 1 to 24 bytes")
 	require(c.Audit.QuotaMB >= 8 && c.Audit.QuotaMB <= 65536, "audit.quota_mb must be 8 to 65536")
+	require(c.Audit.LiteralDays >= 0 && c.Audit.LiteralDays <= 3650, "audit.literal_days must be 0 (as long as the log) to 3650")
 	require(c.Paths.State != "" && c.Paths.Runtime != "", "paths.state and paths.runtime must be set")
 	return errors.Join(errs...)
 }

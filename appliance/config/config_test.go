@@ -55,6 +55,7 @@ func TestBadFilesAreRefusedWithWhatToDo(t *testing.T) {
 		{"not toml", "[panel\n", "line 2"},
 		{"wrong type", "[turn]\nproposals = \"six\"\n", "turn.proposals"},
 		{"out of range", "[turn]\nproposals = 0\n", "turn.proposals must be 1 to 32"},
+		{"a negative time", "[audit]\nliteral_days = -1\n", "audit.literal_days must be 0"},
 		{"no port", "[gateway]\nlisten = \"0.0.0.0\"\n", "gateway.listen must be address:port"},
 		{"user in url", "[search]\nurl = \"https://wikipedia.org@evil.example/\"\n", "search.url must be"},
 		{"backslash in url", "[search]\nurl = 'https://wikipedia.org\\.evil.example/'\n", "search.url must be"},
