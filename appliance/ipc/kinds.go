@@ -61,6 +61,15 @@ func (*Status) Kind() Kind { return KindStatus }
 func (*Error) Kind() Kind { return KindError }
 
 // Kind implements Message.
+func (*InboxRequest) Kind() Kind { return KindInboxRequest }
+
+// Kind implements Message.
+func (*Inbox) Kind() Kind { return KindInbox }
+
+// Kind implements Message.
+func (*Seen) Kind() Kind { return KindSeen }
+
+// Kind implements Message.
 func (*Challenge) Kind() Kind { return KindChallenge }
 
 // Kind implements Message.
@@ -121,6 +130,12 @@ func blank(k Kind) Message {
 		return new(Status)
 	case KindError:
 		return new(Error)
+	case KindInboxRequest:
+		return new(InboxRequest)
+	case KindInbox:
+		return new(Inbox)
+	case KindSeen:
+		return new(Seen)
 	case KindChallenge:
 		return new(Challenge)
 	case KindExecute:

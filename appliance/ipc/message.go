@@ -37,6 +37,9 @@ const (
 	KindStatusRequest  Kind = 18
 	KindStatus         Kind = 19
 	KindError          Kind = 20
+	KindInboxRequest   Kind = 21
+	KindInbox          Kind = 22
+	KindSeen           Kind = 23
 	KindChallenge      Kind = 32
 	KindExecute        Kind = 33
 	KindResult         Kind = 34
@@ -259,6 +262,20 @@ const (
 	NoticeCourierLost    NoticeClass = 9
 	NoticeCourierBack    NoticeClass = 10
 	NoticeCatalogChanged NoticeClass = 11
+	NoticeAuditFull      NoticeClass = 12 // as NoticeAuditLost, until room is made
+	NoticeAuditDamaged   NoticeClass = 13 // as NoticeAuditLost, until somebody at the box begins a new log
+	NoticeAuditBack      NoticeClass = 14
+	NoticeInbox          NoticeClass = 15 // what Inbox answers has changed
+)
+
+// AuditTrouble says why nothing can be recorded. The zero value is none. Do not renumber.
+type AuditTrouble uint8
+
+// The troubles.
+const (
+	AuditLost    AuditTrouble = 1 // it cannot be written, and a restart may help
+	AuditFull    AuditTrouble = 2 // there is no room; it passes by itself when room is made
+	AuditDamaged AuditTrouble = 3 // what was recorded cannot be read; somebody at the box may begin a new log
 )
 
 // Notice tells the gateway what changed at the box. Its id is 0.
@@ -280,6 +297,52 @@ type Status struct {
 	Display  bool   `cbor:"6,keyasint"`
 	Audit    bool   `cbor:"7,keyasint"`
 	Courier  bool   `cbor:"8,keyasint"`
+	// Head is the sequence number of the record that holds Seal: the log has that many records before it.
+	Head    uint64       `cbor:"9,keyasint,omitempty"`
+	Trouble AuditTrouble `cbor:"10,keyasint,omitempty"` // where Audit is false
+}
+
+// InboxRequest asks what a phone may know of calls with an unknown outcome that nobody has seen yet. Inbox answers it.
+type InboxRequest struct {
+	Slot uint32 `cbor:"1,keyasint"`
+}
+
+// MaxUnknowns bounds Inbox.Items. MaxUnknownText bounds, in bytes, each of an item's texts.
+const (
+	MaxUnknowns    = 64
+	MaxUnknownText = 1024
+)
+
+// Inbox lists calls with an unknown outcome, the latest first.
+type Inbox struct {
+	Items []Unknown `cbor:"1,keyasint"`
+	Older uint32    `cbor:"2,keyasint,omitempty"` // more than the list holds; only the audit has them
+}
+
+// Unknown is a call of which nobody can say whether it took effect. It was not made again. Title and what follows is there
+// as far as the capability's log policy shows it to whoever asks.
+type Unknown struct {
+	Inv         capabilities.InvocationID `cbor:"1,keyasint"`
+	Slot        uint32                    `cbor:"2,keyasint"` // the phone that asked for it
+	Phone       string                    `cbor:"3,keyasint,omitempty"`
+	Name        capabilities.Name         `cbor:"4,keyasint,omitempty"`
+	Version     capabilities.Version      `cbor:"5,keyasint,omitempty"`
+	Title       string                    `cbor:"6,keyasint,omitempty"`
+	Text        string                    `cbor:"7,keyasint,omitempty"`
+	Destination string                    `cbor:"8,keyasint,omitempty"`
+	When        int64                     `cbor:"9,keyasint,omitempty"`  // of the promise to make it: Unix milliseconds, 0 where the clock was unset
+	Seq         uint64                    `cbor:"10,keyasint,omitempty"` // audit record that holds the promise
+	Why         capabilities.Code         `cbor:"11,keyasint,omitempty"`
+	// Cut says that the box itself stopped in the middle: found at a start, in place of an outcome.
+	Cut bool `cbor:"12,keyasint,omitempty"`
+}
+
+// Seen says that a person has read of one unknown outcome, which then leaves the inbox; what it was stays unknown. Sig is
+// the phone's, over wire.SeenBytes. The Inbox as it is then answers, or an Error.
+type Seen struct {
+	Slot uint32                    `cbor:"1,keyasint"`
+	Inv  capabilities.InvocationID `cbor:"2,keyasint"`
+	Sig  []byte                    `cbor:"3,keyasint"`
 }
 
 // Error answers a question that could not be dealt with.

@@ -53,6 +53,7 @@ const (
 	TypeAsk    Type = "ask"
 	TypeCancel Type = "cancel"
 	TypeDeny   Type = "deny"
+	TypeSeen   Type = "seen"
 	TypePing   Type = "ping"
 )
 
@@ -70,6 +71,7 @@ const (
 	TypeResult    Type = "result"   // one proposal ended, however it ended
 	TypeTurnEnd   Type = "turn_end"
 	TypeNotice    Type = "notice" // something changed at the box
+	TypeInbox     Type = "inbox"  // unknown outcomes that nobody has seen yet; follows welcome, and each change
 )
 
 // Upstream is a frame from a phone.
@@ -125,6 +127,12 @@ type Deny struct {
 	Invocation string `json:"invocation"`
 }
 
+// Seen says that the person has read of an unknown outcome, which then leaves the inbox.
+type Seen struct {
+	Invocation string `json:"invocation"`
+	Sig        string `json:"sig"` // over SeenBytes
+}
+
 // Challenge is the first frame on every connection.
 type Challenge struct {
 	Nonce string `json:"nonce"`
@@ -143,6 +151,7 @@ type Welcome struct {
 	Resumed  bool   `json:"resumed"`        // the missed frames follow; otherwise a snapshot does
 	HeadCode string `json:"head_code"`      // compare with the panel
 	Seal     string `json:"seal,omitempty"` // the latest audit seal, to be kept as an anchor
+	HeadSeq  uint64 `json:"head_seq"`       // of the record that holds the seal; 0 where there is none
 }
 
 // Paired answers Pair.
@@ -241,7 +250,31 @@ type Item struct {
 	Outcome *Outcome `json:"outcome,omitempty"`
 }
 
-// Notice tells phones what changed at the box: frozen, unfrozen, pairing_open, display_lost, audit_lost, guard_lost, …
+// Inbox lists calls with an unknown outcome that the person has not seen, the latest first.
+type Inbox struct {
+	Items []Unknown `json:"items"`
+	Older uint32    `json:"older"` // more, which are in the audit alone
+}
+
+// Unknown is a call of which nobody can say whether it took effect. Title, text and destination are there as far as this
+// phone may see them.
+type Unknown struct {
+	Invocation  string               `json:"invocation"`
+	Slot        uint32               `json:"slot"`
+	Phone       string               `json:"phone,omitempty"` // the phone that asked
+	Capability  capabilities.Name    `json:"capability,omitempty"`
+	Version     capabilities.Version `json:"version,omitempty"`
+	Title       string               `json:"title,omitempty"`
+	Text        string               `json:"text,omitempty"`
+	Destination string               `json:"destination,omitempty"`
+	At          string               `json:"at,omitempty"` // RFC 3339
+	Record      uint64               `json:"record"`       // audit record that promised the call
+	Code        capabilities.Code    `json:"code,omitempty"`
+	Cut         bool                 `json:"cut"` // the box itself stopped in the middle
+}
+
+// Notice tells phones what changed at the box: frozen, unfrozen, pairing_open, display_lost, audit_lost, audit_full,
+// audit_damaged, audit_back, guard_lost, …
 type Notice struct {
 	Class   string `json:"class"`
 	Message string `json:"message"`
@@ -265,6 +298,17 @@ func AskBytes(slot uint32, conversation [16]byte, counter uint64, text [32]byte)
 	b = append(b, conversation[:]...)
 	b = binary.BigEndian.AppendUint64(b, counter)
 	return append(b, text[:]...)
+}
+
+// SeenBytes are what a phone signs to say that its person has read of an unknown outcome:
+//
+//	"assent/seen/v1" 00 || slot uint32 || invocation [16]      big-endian
+//
+// They hold no counter: to be shown the same thing twice changes nothing.
+func SeenBytes(slot uint32, invocation [16]byte) []byte {
+	b := append([]byte("assent/seen/v1"), 0)
+	b = binary.BigEndian.AppendUint32(b, slot)
+	return append(b, invocation[:]...)
 }
 
 // TextDigest is SHA-256 over the UTF-8 bytes of a question.

@@ -61,6 +61,7 @@ func TestFramesGolden(t *testing.T) {
 		{wire.TypeAsk, wire.Ask{}},
 		{wire.TypeCancel, wire.Cancel{}},
 		{wire.TypeDeny, wire.Deny{}},
+		{wire.TypeSeen, wire.Seen{}},
 		{wire.TypePing, struct{}{}},
 		{wire.TypeChallenge, wire.Challenge{}},
 		{wire.TypeWelcome, wire.Welcome{}},
@@ -74,6 +75,7 @@ func TestFramesGolden(t *testing.T) {
 		{wire.TypeResult, wire.Result{}},
 		{wire.TypeTurnEnd, wire.TurnEnd{}},
 		{wire.TypeNotice, wire.Notice{}},
+		{wire.TypeInbox, wire.Inbox{}},
 	} {
 		data := whole(reflect.ValueOf(f.data)).Interface()
 		if err := enc.Encode(wire.Downstream{V: wire.Version, Seq: 1, Re: "c1", Type: f.typ, Data: data}); err != nil {
@@ -108,6 +110,10 @@ func TestSignedBytesGolden(t *testing.T) {
 	nonce := [32]byte{0: 0xaa, 31: 0xbb}
 	if got := hex.EncodeToString(wire.AuthBytes(3, nonce)); got != "617373656e742f617574682f763100"+"00000003"+hex.EncodeToString(nonce[:]) {
 		t.Errorf("auth: %s", got)
+	}
+	// "assent/seen/v1" 00 | slot 00000003 | invocation
+	if got := hex.EncodeToString(wire.SeenBytes(3, conv)); got != "617373656e742f7365656e2f763100"+"00000003"+"c000000000000000000000000000000c" {
+		t.Errorf("seen: %s", got)
 	}
 }
 
