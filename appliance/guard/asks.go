@@ -33,6 +33,7 @@ type asks struct {
 	read    map[conversation]*executor.Conversation
 	tainted []taint // as it is on flash, the least recently changed first
 	number  uint64
+	over    []*ask // ended since ended was last called
 }
 
 // conversation names one for the guard: a phone cannot touch another's by guessing its id.
@@ -43,10 +44,13 @@ type conversation struct {
 
 // ask is an accepted ask. Its turn is nil where the counter could not be made durable: chat goes on, proposals do not.
 type ask struct {
+	id     ipc.ID
+	digest [32]byte // of the question's text
 	turn   *executor.Turn
 	conv   conversation
 	read   *executor.Conversation
 	number uint64 // asks are numbered as they come
+	offer  offer
 }
 
 type taint struct {
@@ -100,7 +104,7 @@ func (a *asks) open(p executor.Person, q ipc.Ask, signed []byte, durable bool) i
 	var id ipc.ID
 	rand.Read(id[:]) // never fails: crypto/rand ends the program instead
 	a.number++
-	e := &ask{conv: key, read: conv, number: a.number}
+	e := &ask{id: id, digest: q.TextDigest, conv: key, read: conv, number: a.number}
 	if durable {
 		e.turn = executor.NewTurn(p, executor.Ask{
 			ID: id, Conversation: q.Conversation, TextDigest: q.TextDigest, Counter: q.Counter, Signed: signed,
@@ -160,6 +164,7 @@ func (a *asks) endLocked(id ipc.ID) {
 	if a.current[e.conv] == id {
 		delete(a.current, e.conv)
 	}
+	a.over = append(a.over, e)
 }
 
 // save makes durable what a conversation has read since it was last saved.

@@ -24,6 +24,7 @@ const (
 type source struct {
 	gateway bool
 	slot    uint32 // with gateway unset; 0 is a stranger
+	turns   bool   // the ends of a phone's turns, which must not use up what records its mistakes
 }
 
 // flood is the rate limit of records that an untrusted peer causes. Each source has its own, so that none can use up

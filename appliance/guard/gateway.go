@@ -134,6 +134,7 @@ func (g *guard) handle(ctx context.Context, s *session, m ipc.Message, reply fun
 		return g.ask(ctx, m)
 	case *ipc.EndAsk:
 		g.asks.end(m.Ask)
+		g.turnsOver(ctx)
 		return nil
 	case *ipc.Propose:
 		return g.propose(ctx, m, reply)

@@ -98,6 +98,8 @@ func Run(ctx context.Context, o Options) error {
 func (g *guard) run(ctx context.Context) error {
 	defer g.journal.close()
 	defer func() {
+		g.asks.endAll()
+		g.turnsOver(ctx)
 		if entries := g.flood.drain(); len(entries) > 0 {
 			g.append(ctx, entries...)
 		}

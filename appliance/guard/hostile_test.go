@@ -55,7 +55,7 @@ func TestHostileGatewayCannotOpenATurn(t *testing.T) {
 			t.Error("after a restart an old ask opened a turn")
 		}
 		var refused int
-		for _, c := range find[*audit.Claim](h.records()) {
+		for _, c := range reports(h.records()) {
 			if c.Code == "bad_signature" || c.Code == "replayed_ask" {
 				refused++
 			}
@@ -179,7 +179,7 @@ func TestNothingOnTheSocketApproves(t *testing.T) {
 		if n := len(find[*audit.Fault](records)); n != len(forged) {
 			t.Errorf("%d of %d forgeries are in the audit", n, len(forged))
 		}
-		claims := find[*audit.Claim](records)
+		claims := reports(records)
 		if len(claims) != 1 || claims[0].From != audit.ByGateway || string(claims[0].Text) != "approve" || claims[0].Code != "unknown_type" {
 			t.Errorf("claims %+v", claims)
 		}
@@ -245,7 +245,7 @@ func TestStrangersAreCountedOnceAnHour(t *testing.T) {
 		}
 		synctest.Wait()
 		records := h.records()
-		if c := find[*audit.Claim](records); len(c) != 1 || c[0].Slot != p.slot {
+		if c := reports(records); len(c) != 1 || c[0].Slot != p.slot {
 			t.Errorf("%d claims", len(c))
 		}
 		counts := find[*audit.Suppressed](records)
@@ -275,7 +275,7 @@ func TestClaimsAreBoundedAndMarked(t *testing.T) {
 			synctest.Wait()
 		}
 		records := h.records()
-		claims := find[*audit.Claim](records)
+		claims := reports(records)
 		if len(claims) != 2 || claims[0].Slot != p.slot || len(claims[0].Text) != audit.MaxClaimText || claims[1].Code != "" {
 			t.Errorf("claims %+v", claims)
 		}

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -200,6 +201,11 @@ func find[P audit.Payload](records []audit.Entered) (out []P) {
 		}
 	}
 	return out
+}
+
+// reports are the claims that the gateway made, without those that end a turn.
+func reports(records []audit.Entered) []*audit.Claim {
+	return slices.DeleteFunc(find[*audit.Claim](records), func(c *audit.Claim) bool { return c.Class == audit.ClaimTurn })
 }
 
 // ask demands the one answer that the contract has.

@@ -26,7 +26,9 @@ func (g *guard) catalog(m *ipc.CatalogRequest) *ipc.Catalog {
 	ph, _ := g.phones.find(m.Slot)
 	c := &ipc.Catalog{Registry: g.opts.Registry.Digest(), PerTurn: map[string]int{}, Results: map[string]ipc.CatalogResults{}}
 	may := func(s capabilities.Spec) bool { return policy.May(policy.Role(ph.Role), s) }
-	for _, e := range g.opts.Registry.Catalog(may) {
+	entries := g.opts.Registry.Catalog(may)
+	g.asks.offered(conversation{m.Slot, m.Conversation}, offerOf(entries))
+	for _, e := range entries {
 		c.Entries = append(c.Entries, ipc.CatalogEntry{Name: e.Name, Version: e.Version, Description: e.Description, Parameters: e.Parameters})
 	}
 	for _, s := range g.opts.Registry.Specs() {
@@ -61,7 +63,9 @@ func (g *guard) ask(ctx context.Context, m *ipc.Ask) *ipc.AskReply {
 		// The disk does not take the counter, so after a restart this ask could be replayed. It may chat.
 		g.log.Error("ask counter not durable", "err", err)
 	}
-	return &ipc.AskReply{Ask: g.asks.open(person(ph), *m, append(message, m.Sig...), err == nil)}
+	id := g.asks.open(person(ph), *m, append(message, m.Sig...), err == nil)
+	g.turnsOver(ctx)
+	return &ipc.AskReply{Ask: id}
 }
 
 // refusedAsk records an attempt to speak for somebody.
