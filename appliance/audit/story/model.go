@@ -74,6 +74,8 @@ type Story struct {
 	// goes on here.
 	Partial bool   `json:"partial,omitempty"`
 	Steps   []Step `json:"steps"`
+
+	when *When // becomes When; dated later, perhaps
 }
 
 // When is a time in a run of the box.
