@@ -148,6 +148,10 @@ func (g *guard) handle(ctx context.Context, s *session, m ipc.Message, reply fun
 		return g.pair(ctx, m)
 	case *ipc.StatusRequest:
 		return g.status()
+	case *ipc.InboxRequest:
+		return g.showInbox(m.Slot)
+	case *ipc.Seen:
+		return g.seen(ctx, m)
 	}
 	// Well-formed, and not the gateway's to say: an answer, a grant, a result.
 	g.log.Error("gateway sent a message of another role", "kind", m.Kind())
@@ -199,10 +203,10 @@ func (g *guard) status() *ipc.Status {
 	g.mu.Unlock()
 	s := &ipc.Status{
 		Frozen: g.freezer.frozen(), Pairing: pairing, Phones: g.phones.count(), Display: display,
-		Audit: g.journal.Err() == nil, Courier: g.courier.connected(),
+		Audit: g.journal.Err() == nil, Courier: g.courier.connected(), Trouble: trouble(g.journal.Err()),
 	}
 	if head, ok := g.journal.head(); ok {
-		s.HeadCode, s.Seal = head.Code(), head.Seal
+		s.HeadCode, s.Seal, s.Head = head.Code(), head.Seal, uint64(head.Seq)
 	}
 	return s
 }

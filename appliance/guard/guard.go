@@ -8,9 +8,9 @@
 //
 // # What survives what
 //
-// Pairings and ask counters, what conversations have read, cool-downs, and a freeze are files that are replaced atomically. Keys for
-// receipts and grants live as long as the process: a restart makes every receipt and grant worthless. Without an audit the
-// guard goes on answering, so that people can chat, and executes nothing.
+// Pairings and ask counters, what conversations have read, cool-downs, unknown outcomes that nobody has seen, and a freeze
+// are files that are replaced atomically. Keys for receipts and grants live as long as the process: a restart makes every
+// receipt and grant worthless. Without an audit the guard goes on answering, so that people can chat, and executes nothing.
 package guard
 
 import (
@@ -75,6 +75,7 @@ type guard struct {
 	exec    *executor.Executor
 	courier *courier
 	freezer *freezer
+	inbox   *inbox
 	flood   *flood
 	today   *today
 	pairing sync.Mutex           // one phone at a time
@@ -143,6 +144,9 @@ func start(ctx context.Context, o Options) (*guard, error) {
 	if g.asks, err = openAsks(filepath.Join(o.StateDir, "conversations.json"), o.Clock); err != nil {
 		return nil, err
 	}
+	if g.inbox, err = openInbox(filepath.Join(o.StateDir, "inbox.json")); err != nil {
+		return nil, err
+	}
 	g.freezer = openFreezer(filepath.Join(o.StateDir, "frozen"))
 
 	receiptPublic, receiptKey, err := ed25519.GenerateKey(rand.Reader)
@@ -158,7 +162,7 @@ func start(ctx context.Context, o Options) (*guard, error) {
 	g.journal = openJournal(ctx, audit.Options{
 		Dir: filepath.Join(o.StateDir, "audit"), Clock: o.Clock, BootID: o.BootID,
 		ReceiptKey: receiptPublic, GrantKey: grantPublic, Boot: boot, Quota: int64(o.Config.Audit.QuotaMB) << 20,
-	}, g.auditState)
+	}, g.auditState, func(ctx context.Context, l lostCall) { g.keep(ctx, l) })
 	if err := g.compose(receiptKey, grantKey); err != nil {
 		g.journal.close()
 		return nil, err

@@ -7,21 +7,38 @@ import (
 	"sync"
 
 	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/clock"
+	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/capabilities"
 )
 
-// journal is the audit as the executor sees it: it may be absent from the start, or get lost. While it is, everything that
-// needs it fails, and the guard says so once.
+// journal is the audit as the executor sees it: it may be absent from the start, get lost, be full for a while, or be
+// replaced by a new one. While it does not work, everything that needs it fails, and the guard says so once.
 type journal struct {
-	log   *audit.Log // nil where it could not be opened
-	state func(err error)
+	options audit.Options
+	state   func(err error)                 // told of each change
+	lost    func(context.Context, lostCall) // told of each call that ends as unknown
 
-	mu  sync.Mutex
-	err error
+	mu     sync.Mutex
+	log    *audit.Log // nil where it could not be opened
+	err    error
+	flying map[audit.ID]lostCall // promised, and without an effect
+}
+
+// lostCall is a call of which nobody can say whether it took effect.
+type lostCall struct {
+	inv      audit.ID
+	intent   audit.Seq
+	proposal audit.Proposal
+	args     []byte // as the log keeps them
+	wall     int64  // Unix milliseconds of the promise, 0 where the clock was unset
+	code     capabilities.Code
+	cut      bool // found at a start, in place of an outcome
 }
 
 // openJournal never fails: a guard without an audit lets people chat. state is told of each change, the first included.
-func openJournal(ctx context.Context, o audit.Options, state func(error)) *journal {
-	j := &journal{state: state}
+func openJournal(ctx context.Context, o audit.Options, state func(error), lost func(context.Context, lostCall)) *journal {
+	j := &journal{options: o, state: state, lost: lost, flying: map[audit.ID]lostCall{}}
 	log, err := audit.Open(ctx, o)
 	if err != nil {
 		j.err = fmt.Errorf("%w: %w", audit.ErrUnavailable, err)
@@ -39,14 +56,41 @@ func (j *journal) Err() error {
 	return j.err
 }
 
-// noted remembers whether the audit works, which a full disk can change both ways.
-func (j *journal) noted(err error) error {
-	lost := err != nil && errors.Is(err, audit.ErrUnavailable)
-	if err != nil && !lost {
+// trouble says what people are told of an error of the audit's.
+func trouble(err error) ipc.AuditTrouble {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, audit.ErrCorrupt):
+		return ipc.AuditDamaged
+	case errors.Is(err, audit.ErrFull):
+		return ipc.AuditFull
+	}
+	return ipc.AuditLost
+}
+
+// current returns the log, or why there is none.
+func (j *journal) current() (*audit.Log, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.log == nil {
+		return nil, j.err
+	}
+	return j.log, nil
+}
+
+// noted remembers whether the audit works, which a full disk can change both ways. What was recorded although the log is
+// full, an outcome or a refusal, proves no room for more: only proof ends that.
+func (j *journal) noted(err error, proof bool) error {
+	if err != nil && !errors.Is(err, audit.ErrUnavailable) {
 		return err // this record was not taken; the next may be
 	}
 	j.mu.Lock()
-	changed := (j.err != nil) != lost
+	if err == nil && !proof {
+		j.mu.Unlock()
+		return nil
+	}
+	changed := trouble(j.err) != trouble(err)
 	j.err = err
 	j.mu.Unlock()
 	if changed {
@@ -57,50 +101,94 @@ func (j *journal) noted(err error) error {
 
 // Append implements executor.Journal.
 func (j *journal) Append(ctx context.Context, entries ...audit.Entry) error {
-	if j.log == nil {
-		return j.Err()
+	log, err := j.current()
+	if err != nil {
+		return err
 	}
-	return j.noted(j.log.Append(ctx, entries...))
+	return j.noted(log.Append(ctx, entries...), false)
 }
 
-// Barrier returns when entries are on flash.
+// Barrier returns when entries are on flash. Without entries it only finds out whether the log takes any.
 func (j *journal) Barrier(ctx context.Context, entries ...audit.Entry) error {
-	if j.log == nil {
-		return j.Err()
+	log, err := j.current()
+	if err != nil {
+		return err
 	}
-	_, err := j.log.Barrier(ctx, entries...)
-	return j.noted(err)
+	_, err = log.Barrier(ctx, entries...)
+	return j.noted(err, true)
 }
 
 // Intend implements executor.Journal.
 func (j *journal) Intend(ctx context.Context, entries []audit.Entry, intent audit.IntentRecord, inv [16]byte) (audit.Intent, error) {
-	if j.log == nil {
-		return audit.Intent{}, j.Err()
+	log, err := j.current()
+	if err != nil {
+		return audit.Intent{}, err
 	}
-	i, err := j.log.Intend(ctx, entries, intent, inv)
-	return i, j.noted(err)
+	i, err := log.Intend(ctx, entries, intent, inv)
+	if err == nil {
+		j.flies(i, entries)
+	}
+	return i, j.noted(err, true)
+}
+
+// flies remembers what was promised, for the case that nobody will be able to say what became of it.
+func (j *journal) flies(i audit.Intent, entries []audit.Entry) {
+	l := lostCall{inv: i.Inv(), intent: i.Seq()}
+	for _, e := range entries {
+		switch p := e.Payload.(type) {
+		case audit.Proposal:
+			l.proposal = p
+		case audit.Blob:
+			if p.Purpose == audit.BlobArguments {
+				l.args = p.Bytes
+			}
+		}
+	}
+	if wall, state := j.options.Clock.Wall(); state != clock.Unset {
+		l.wall = wall.UnixMilli()
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.flying[l.inv] = l
 }
 
 // Effect implements executor.Journal.
 func (j *journal) Effect(ctx context.Context, i audit.Intent, effect audit.EffectRecord, entries ...audit.Entry) (audit.Seq, error) {
-	if j.log == nil {
-		return 0, j.Err()
+	log, err := j.current()
+	if err != nil {
+		return 0, err
 	}
-	seq, err := j.log.Effect(ctx, i, effect, entries...)
-	return seq, j.noted(err)
+	seq, err := log.Effect(ctx, i, effect, entries...)
+	j.mu.Lock()
+	l, flew := j.flying[i.Inv()]
+	delete(j.flying, i.Inv())
+	j.mu.Unlock()
+	err = j.noted(err, false)
+	switch {
+	case !flew:
+	case err != nil:
+		l.code = capabilities.CodeAuditUnavailable
+		j.lost(ctx, l)
+	case effect.Status == capabilities.Unknown:
+		l.code = effect.Code
+		j.lost(ctx, l)
+	}
+	return seq, err
 }
 
 // head returns where the audit ends, or false without one.
 func (j *journal) head() (audit.Head, bool) {
-	if j.log == nil {
+	log, err := j.current()
+	if err != nil {
 		return audit.Head{}, false
 	}
-	return j.log.Head(), true
+	return log.Head(), true
 }
 
 func (j *journal) close() error {
-	if j.log == nil {
-		return nil
+	log, err := j.current()
+	if err != nil {
+		return nil // there is none to close
 	}
-	return j.log.Close()
+	return log.Close()
 }

@@ -131,19 +131,6 @@ func (g *guard) setDisplay(ok bool) {
 	g.display = ok
 }
 
-// auditState is told when the audit gets lost or comes back.
-func (g *guard) auditState(err error) {
-	if err == nil {
-		g.log.Info("audit works again")
-		return
-	}
-	g.log.Error("audit unavailable: nothing can be executed", "err", err)
-	g.tell(ipc.Notice{Class: ipc.NoticeAuditLost})
-	if g.desk != nil { // it may be lost from the start
-		g.showIdle()
-	}
-}
-
 func (g *guard) courierState(connected bool) {
 	if connected {
 		g.log.Info("courier connected")
@@ -157,6 +144,7 @@ func (g *guard) courierState(connected bool) {
 // refresh keeps the idle screen true and records what a flood kept out, until ctx ends.
 func (g *guard) refresh(ctx context.Context) {
 	for ctx.Err() == nil {
+		g.retryAudit(ctx)
 		g.showIdle()
 		if entries := g.flood.due(); len(entries) > 0 {
 			g.append(ctx, entries...)
@@ -175,9 +163,7 @@ func (g *guard) showIdle() {
 	if head, ok := g.journal.head(); ok {
 		idle.HeadCode = head.Code()
 	}
-	if g.journal.Err() != nil {
-		idle.Note = "audit lost"
-	}
+	idle.Note, idle.Hint = idleNote(trouble(g.journal.Err()), g.inbox.count())
 	g.desk.SetIdle(idle)
 }
 

@@ -47,6 +47,9 @@ func search() screen.Card {
 func TestGoldenScreens(t *testing.T) {
 	frames := map[string]device.Frame{
 		"idle":          screen.DrawIdle(screen.Idle{Today: 3, HeadCode: "7F3A-09C", Phones: 2, Note: "clock is unset"}),
+		"idle-unknown":  screen.DrawIdle(screen.Idle{Today: 3, HeadCode: "7F3A-09C", Phones: 2, Note: "1 unknown outcome", Hint: "see it on a phone"}),
+		"idle-full":     screen.DrawIdle(screen.Idle{Today: 3, HeadCode: "7F3A-09C", Phones: 2, Note: "the record is full:", Hint: "export it"}),
+		"idle-damaged":  screen.DrawIdle(screen.Idle{Today: 3, Note: "record is damaged:", Hint: "hold both buttons 3s"}),
 		"idle-unpaired": screen.DrawIdle(screen.Idle{HeadCode: "7F3A-09C", Shift: 40}),
 		"idle-frozen":   screen.DrawIdle(screen.Idle{Today: 12, HeadCode: "7F3A-09C", Phones: 2, Frozen: true, Scripted: true, Shift: 80}),
 		"waiting": screen.DrawWaiting(screen.Waiting{

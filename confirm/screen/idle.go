@@ -27,7 +27,11 @@ func DrawIdle(i Idle) device.Frame {
 		const warning = "SCRIPTED"
 		small(warning, idleWidth-smallSize(warning), 3, lit)
 	}
-	drawRow(&f, shorten("log "+i.HeadCode, idleWidth/column), 0, line-2, 1, 1)
+	head := "no log"
+	if i.HeadCode != "" {
+		head = "log " + i.HeadCode
+	}
+	drawRow(&f, shorten(head, idleWidth/column), 0, line-2, 1, 1)
 	const small1, small2, small3 = 2*line - 1, 2*line + 8, 2*line + 16
 	small(fmt.Sprintf("TODAY %d", i.Today), 0, small1, lit)
 	phones := fmt.Sprintf("PHONES %d", i.Phones)
@@ -37,6 +41,9 @@ func DrawIdle(i Idle) device.Frame {
 	case i.Frozen:
 		small("HOLD BOTH BUTTONS", 0, small2, lit)
 		small("3 S TO RELEASE", 0, small3, lit)
+	case i.Hint != "" && fitsSmall(i.Note, idleWidth/smallPitch) && fitsSmall(i.Hint, idleWidth/smallPitch):
+		small(i.Note, 0, small2, lit)
+		small(i.Hint, 0, small3, lit)
 	case i.Phones == 0:
 		small("HOLD BOTH BUTTONS", 0, small2, lit)
 		small("3 S TO PAIR", 0, small3, lit)

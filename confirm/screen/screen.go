@@ -67,8 +67,11 @@ type Idle struct {
 	Scripted bool
 	// Shift moves the picture against burn-in: any number, usually the minutes since boot.
 	Shift int
-	// Note is one more line, such as "disk full".
+	// Note is one more line, such as "clock is unset".
 	Note string
+	// Hint says what to do about the note: "EXPORT IT". Both are then in the small face, at most 20 characters each, and
+	// stand before the words on how to pair.
+	Hint string
 }
 
 // Waiting announces the front request before anybody has tapped. Nothing on it can be approved.

@@ -89,6 +89,7 @@ func TestIdleSaysWhatMatters(t *testing.T) {
 		"frozen":   func(i *screen.Idle) { i.Frozen = true },
 		"scripted": func(i *screen.Idle) { i.Scripted = true },
 		"note":     func(i *screen.Idle) { i.Note = "disk full" },
+		"hint":     func(i *screen.Idle) { i.Phones, i.Note, i.Hint = 0, "disk full", "export it" },
 	} {
 		i := base
 		change(&i)
