@@ -3,12 +3,15 @@ package guard
 import (
 	"context"
 	"net"
+
+	"assent.home.arpa/appliance/audit"
 )
 
 // RunPiped is Run with pipes in place of sockets: they have no peer credentials, and they let a test stop time. eyes is
 // given what somebody at the box reads from the panel: the pairing code. late is asked for a freeze that comes so late that
-// only the courier's door can still see it.
-func RunPiped(ctx context.Context, o Options, courier func(context.Context) (net.Conn, error), late func() bool, eyes func(code func() (string, bool))) error {
+// only the courier's door can still see it. disk, which may be nil, holds the audit.
+func RunPiped(ctx context.Context, o Options, disk audit.Disk, courier func(context.Context) (net.Conn, error), late func() bool, eyes func(code func() (string, bool))) error {
+	o.disk = disk
 	g, err := start(ctx, o)
 	if err != nil {
 		return err

@@ -62,6 +62,8 @@ type Options struct {
 	Scripted bool       // the model is a test script, which the panel says
 	Log      *slog.Logger
 	Ready    func() // called once the gateway may connect
+
+	disk audit.Disk // in place of the audit's directory, for tests
 }
 
 // guard is one running guard.
@@ -160,7 +162,7 @@ func start(ctx context.Context, o Options) (*guard, error) {
 	boot := o.Boot
 	boot.Config, boot.Policy, boot.Registry = o.Config.Digest(), policy.Digest(), o.Registry.Digest()
 	g.journal = openJournal(ctx, audit.Options{
-		Dir: filepath.Join(o.StateDir, "audit"), Clock: o.Clock, BootID: o.BootID,
+		Dir: filepath.Join(o.StateDir, "audit"), Disk: o.disk, Clock: o.Clock, BootID: o.BootID,
 		ReceiptKey: receiptPublic, GrantKey: grantPublic, Boot: boot, Quota: int64(o.Config.Audit.QuotaMB) << 20,
 	}, g.auditState, func(ctx context.Context, l lostCall) { g.keep(ctx, l) })
 	if err := g.compose(receiptKey, grantKey); err != nil {

@@ -85,6 +85,7 @@ type house struct {
 	gateway *ipc.Client
 	courier *courier
 	doors   *pipes
+	disk    audit.Disk            // of the audit; nil: the state directory's
 	late    atomic.Bool           // a freeze that comes as the grant leaves
 	code    func() (string, bool) // the pairing code, as somebody at the box reads it
 
@@ -98,8 +99,14 @@ type house struct {
 // live runs test in a bubble with a guard on the given state directory.
 func live(t *testing.T, dir string, test func(t *testing.T, h *house)) {
 	t.Helper()
+	liveOn(t, dir, nil, test)
+}
+
+// liveOn is live with the audit on a disk of its own.
+func liveOn(t *testing.T, dir string, disk audit.Disk, test func(t *testing.T, h *house)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := &house{t: t, dir: dir, clock: clocktest.New(), local: executortest.Local(), search: executortest.Search(), courier: &courier{}}
+		h := &house{t: t, dir: dir, clock: clocktest.New(), local: executortest.Local(), search: executortest.Search(), courier: &courier{}, disk: disk}
 		h.clock.SetWall(time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC), clock.Synced)
 		h.start()
 		defer h.close()
@@ -127,7 +134,7 @@ func (h *house) start() {
 	h.stop, h.done = stop, make(chan error, 1)
 	read := make(chan func() (string, bool), 1)
 	go func() {
-		h.done <- guard.RunPiped(ctx, h.opts, h.courier.dial, h.late.Load, func(code func() (string, bool)) { read <- code })
+		h.done <- guard.RunPiped(ctx, h.opts, h.disk, h.courier.dial, h.late.Load, func(code func() (string, bool)) { read <- code })
 	}()
 	select {
 	case h.code = <-read:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 
 	"assent.home.arpa/appliance/audit"
 	"assent.home.arpa/appliance/clock"
@@ -39,14 +40,33 @@ type lostCall struct {
 // openJournal never fails: a guard without an audit lets people chat. state is told of each change, the first included.
 func openJournal(ctx context.Context, o audit.Options, state func(error), lost func(context.Context, lostCall)) *journal {
 	j := &journal{options: o, state: state, lost: lost, flying: map[audit.ID]lostCall{}}
-	log, err := audit.Open(ctx, o)
-	if err != nil {
-		j.err = fmt.Errorf("%w: %w", audit.ErrUnavailable, err)
-		state(j.err)
-		return j
-	}
-	j.log = log
+	j.open(ctx)
 	return j
+}
+
+// open opens the log where there is none yet, and notes whether that worked.
+func (j *journal) open(ctx context.Context) {
+	log, err := audit.Open(ctx, j.options)
+	if err != nil {
+		_ = j.noted(fmt.Errorf("%w: %w", audit.ErrUnavailable, err), true)
+		return
+	}
+	j.mu.Lock()
+	j.log = log
+	j.mu.Unlock()
+	_ = j.noted(nil, true)
+}
+
+// retry finds out whether room was made since the log was full. Whoever makes it has no way to say so.
+func (j *journal) retry(ctx context.Context) {
+	if trouble(j.Err()) != ipc.AuditFull {
+		return
+	}
+	if log, _ := j.current(); log == nil {
+		j.open(ctx)
+		return
+	}
+	_ = j.Barrier(ctx) // its failure is what is known already
 }
 
 // Err says why nothing can be recorded, or nil.
@@ -63,7 +83,7 @@ func trouble(err error) ipc.AuditTrouble {
 		return 0
 	case errors.Is(err, audit.ErrCorrupt):
 		return ipc.AuditDamaged
-	case errors.Is(err, audit.ErrFull):
+	case errors.Is(err, audit.ErrFull), errors.Is(err, syscall.ENOSPC) && !errors.Is(err, audit.ErrPoisoned):
 		return ipc.AuditFull
 	}
 	return ipc.AuditLost

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"context"
 	"fmt"
 
 	"assent.home.arpa/appliance/ipc"
@@ -44,11 +43,4 @@ func idleNote(t ipc.AuditTrouble, unknown int) (note, hint string) {
 		return fmt.Sprintf("%d unknown outcomes", unknown), "see them on a phone"
 	}
 	return "", ""
-}
-
-// retryAudit finds out whether room was made in a log that was full. Whoever made it has no way to say so.
-func (g *guard) retryAudit(ctx context.Context) {
-	if trouble(g.journal.Err()) == ipc.AuditFull {
-		_ = g.journal.Barrier(ctx) // its failure is what is known already
-	}
 }

@@ -144,7 +144,7 @@ func (g *guard) courierState(connected bool) {
 // refresh keeps the idle screen true and records what a flood kept out, until ctx ends.
 func (g *guard) refresh(ctx context.Context) {
 	for ctx.Err() == nil {
-		g.retryAudit(ctx)
+		g.journal.retry(ctx)
 		g.showIdle()
 		if entries := g.flood.due(); len(entries) > 0 {
 			g.append(ctx, entries...)
