@@ -2,7 +2,6 @@ package audit
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -53,24 +52,8 @@ func classOf(k Kind) byte {
 func appendFrame(dst []byte, prev Digest, class byte, body []byte) ([]byte, Digest) {
 	l := link(prev, class, sha256.Sum256(body))
 	dst = append(dst, 0x83, class)
-	dst = appendHead(dst, body)
-	dst = append(dst, body...)
-	dst = append(dst, 0x58, 32)
-	return append(dst, l[:]...), l
-}
-
-// appendHead appends the shortest head of a byte string (RFC 8949 section 3).
-func appendHead(dst, body []byte) []byte {
-	switch n := len(body); {
-	case n < 24:
-		return append(dst, 0x40|byte(n))
-	case n < 1<<8:
-		return append(dst, 0x58, byte(n))
-	case n < 1<<16:
-		return binary.BigEndian.AppendUint16(append(dst, 0x59), uint16(n))
-	default:
-		return binary.BigEndian.AppendUint32(append(dst, 0x5a), uint32(n))
-	}
+	dst = appendString(dst, body)
+	return appendString(dst, l[:]), l
 }
 
 // rawFrame is a frame taken apart, not yet checked against the frame before it.

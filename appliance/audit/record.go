@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -31,24 +32,18 @@ type Record struct {
 	Payload Payload // nil in a redacted record
 }
 
-// body is a record as it is encoded. Keys 0 to 8 are never renumbered.
-type body struct {
-	Kind    Kind            `cbor:"0,keyasint"`
-	Seq     Seq             `cbor:"1,keyasint"`
-	BootID  ID              `cbor:"2,keyasint"`
-	Boot    time.Duration   `cbor:"3,keyasint"`
-	Wall    int64           `cbor:"4,keyasint,omitzero"`
-	Clock   clock.State     `cbor:"5,keyasint"`
-	Salt    ID              `cbor:"6,keyasint"`
-	Inv     ID              `cbor:"7,keyasint,omitzero"`
-	Payload cbor.RawMessage `cbor:"8,keyasint"`
+// codec holds the two CBOR modes and the layouts of what is read by the thousand. Encoding is Core Deterministic (RFC 8949
+// section 4.2.1). CBOR and not JSON, since the records are signed and hold digests: one encoding for each value, and bytes
+// that stay bytes. It never changes, and may be used from several goroutines.
+type codec struct {
+	enc     cbor.EncMode
+	dec     cbor.DecMode
+	layouts *layouts
 }
 
-// codec holds the two CBOR modes. Encoding is Core Deterministic (RFC 8949 section 4.2.1). CBOR and not JSON, since the
-// records are signed and hold digests: one encoding for each value, and bytes that stay bytes.
-type codec struct {
-	enc cbor.EncMode
-	dec cbor.DecMode
+type layouts struct {
+	payloads [Kinds + 1]*layout
+	claims   *layout // SealClaims
 }
 
 func newCodec() codec {
@@ -73,7 +68,11 @@ func newCodec() codec {
 	if err != nil {
 		panic("audit: internal error: " + err.Error())
 	}
-	return codec{enc: em, dec: dm}
+	l := &layouts{claims: newLayout(reflect.TypeFor[SealClaims]())}
+	for k := Kind(1); k <= Kinds; k++ {
+		l.payloads[k] = newLayout(reflect.TypeOf(blank(k)).Elem())
+	}
+	return codec{enc: em, dec: dm, layouts: l}
 }
 
 func (c codec) encode(v any) ([]byte, error) {
@@ -85,7 +84,8 @@ func (c codec) encode(v any) ([]byte, error) {
 }
 
 // decode fills v and refuses any other encoding of the same value: the decoder accepts integers that are longer than need
-// be and keys in any order, and a log in which a record has two encodings is one in which bytes can change unseen.
+// be and keys in any order, and a log in which a record has two encodings is one in which bytes can change unseen. What is
+// read more often than once in a while has a layout instead, which does the same in one pass.
 func (c codec) decode(b []byte, v any) error {
 	if err := c.dec.Unmarshal(b, v); err != nil {
 		return fmt.Errorf("%w: %v", ErrMalformed, err)
@@ -102,48 +102,127 @@ func (c codec) decode(b []byte, v any) error {
 
 // encodeBody returns the bytes of a record whose payload keeps all limits.
 func (c codec) encodeBody(r Record) ([]byte, error) {
-	if err := checkPayload(r.Payload); err != nil {
+	if err := c.checkPayload(r.Payload); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	payload, err := c.encode(r.Payload)
 	if err != nil {
 		return nil, err
 	}
-	b, err := c.encode(body{
-		Kind: r.Kind, Seq: r.Seq, BootID: r.BootID, Boot: r.Boot, Wall: r.Wall, Clock: r.Clock, Salt: r.Salt, Inv: r.Inv, Payload: payload,
-	})
-	if err != nil {
-		return nil, err
-	}
+	b := appendBody(make([]byte, 0, maxHeader+len(payload)), r, payload)
 	if len(b) > bodyLimit(r.Kind) {
 		return nil, fmt.Errorf("%w: %s: %d bytes, at most %d are allowed", ErrMalformed, r.Kind, len(b), bodyLimit(r.Kind))
 	}
 	return b, nil
 }
 
-func (c codec) decodeBody(b []byte) (Record, error) {
-	var raw body
-	if err := c.decode(b, &raw); err != nil {
-		return Record{}, err
+// maxHeader is more than a record takes besides its payload.
+const maxHeader = 128
+
+// The keys of a record. They are never renumbered.
+const (
+	keyKind = iota
+	keySeq
+	keyBootID
+	keyBoot
+	keyWall
+	keyClock
+	keySalt
+	keyInv
+	keyPayload
+)
+
+// appendBody appends a record in deterministic encoding, with a payload that is encoded already. It is written by hand, as
+// its counterpart is: nine fields that never change.
+func appendBody(dst []byte, r Record, payload []byte) []byte {
+	pairs := uint64(7)
+	if r.Wall != 0 {
+		pairs++
 	}
-	p := blank(raw.Kind)
+	if r.Inv != (ID{}) {
+		pairs++
+	}
+	dst = appendHead(dst, majorMap, pairs)
+	dst = appendHead(append(dst, keyKind), majorUint, uint64(r.Kind))
+	dst = appendHead(append(dst, keySeq), majorUint, uint64(r.Seq))
+	dst = appendString(append(dst, keyBootID), r.BootID[:])
+	dst = appendInt(append(dst, keyBoot), int64(r.Boot))
+	if r.Wall != 0 {
+		dst = appendInt(append(dst, keyWall), r.Wall)
+	}
+	dst = appendHead(append(dst, keyClock), majorUint, uint64(r.Clock))
+	dst = appendString(append(dst, keySalt), r.Salt[:])
+	if r.Inv != (ID{}) {
+		dst = appendString(append(dst, keyInv), r.Inv[:])
+	}
+	return append(append(dst, keyPayload), payload...)
+}
+
+// readHeader takes a record apart and leaves the payload, which is its last field, in the cursor.
+func readHeader(d *cursor) (r Record) {
+	pairs := d.head(majorMap)
+	d.key(keyKind)
+	r.Kind = Kind(d.uint(1<<8 - 1))
+	d.key(keySeq)
+	r.Seq = Seq(d.uint(1<<64 - 1))
+	d.key(keyBootID)
+	d.fixed(r.BootID[:])
+	d.key(keyBoot)
+	r.Boot = time.Duration(d.int())
+	due := uint64(7)
+	if len(d.rest) > 0 && d.rest[0] == keyWall {
+		due++
+		d.key(keyWall)
+		if r.Wall = d.int(); r.Wall == 0 {
+			d.fail("a wall clock that says nothing")
+		}
+	}
+	d.key(keyClock)
+	r.Clock = clock.State(d.uint(1<<8 - 1))
+	d.key(keySalt)
+	d.fixed(r.Salt[:])
+	if len(d.rest) > 0 && d.rest[0] == keyInv {
+		due++
+		d.key(keyInv)
+		if d.fixed(r.Inv[:]); r.Inv == (ID{}) {
+			d.fail("an invocation that says nothing")
+		}
+	}
+	d.key(keyPayload)
+	if pairs != due {
+		d.fail("%d fields where %d were expected", pairs, due)
+	}
+	return r
+}
+
+// decodeBody reads a record. It accepts what encodeBody makes and nothing else.
+func (c codec) decodeBody(b []byte) (Record, error) {
+	d := cursor{rest: b}
+	r := readHeader(&d)
+	if d.err != nil {
+		return Record{}, d.err
+	}
+	p := blank(r.Kind)
 	switch {
 	case p == nil:
-		return Record{}, fmt.Errorf("%w: no such kind of record: %d", ErrMalformed, raw.Kind)
-	case len(b) > bodyLimit(raw.Kind):
-		return Record{}, fmt.Errorf("%w: %s: %d bytes, at most %d are allowed", ErrMalformed, raw.Kind, len(b), bodyLimit(raw.Kind))
-	case raw.Clock > clock.Synced, raw.Boot < 0, (raw.Clock == clock.Unset) != (raw.Wall == 0):
-		return Record{}, fmt.Errorf("%w: %s: times or clock state are out of range", ErrMalformed, raw.Kind)
+		return Record{}, fmt.Errorf("%w: no such kind of record: %d", ErrMalformed, r.Kind)
+	case len(b) > bodyLimit(r.Kind):
+		return Record{}, fmt.Errorf("%w: %s: %d bytes, at most %d are allowed", ErrMalformed, r.Kind, len(b), bodyLimit(r.Kind))
+	case r.Clock > clock.Synced, r.Boot < 0, (r.Clock == clock.Unset) != (r.Wall == 0):
+		return Record{}, fmt.Errorf("%w: %s: times or clock state are out of range", ErrMalformed, r.Kind)
 	}
-	if err := c.decode(raw.Payload, p); err != nil {
-		return Record{}, fmt.Errorf("%s: %w", raw.Kind, err)
+	err := c.layouts.payloads[r.Kind].read(&d, reflect.ValueOf(p).Elem(), true)
+	if err == nil {
+		err = d.end()
 	}
-	if err := checkPayload(p); err != nil {
-		return Record{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	if err != nil {
+		return Record{}, fmt.Errorf("%s: %w", r.Kind, err)
 	}
-	return Record{
-		Kind: raw.Kind, Seq: raw.Seq, BootID: raw.BootID, Boot: raw.Boot, Wall: raw.Wall, Clock: raw.Clock, Salt: raw.Salt, Inv: raw.Inv, Payload: p,
-	}, nil
+	if err := p.check(); err != nil {
+		return Record{}, fmt.Errorf("%w: %s: %w", ErrMalformed, r.Kind, err)
+	}
+	r.Payload = p
+	return r, nil
 }
 
 func bodyLimit(k Kind) int {

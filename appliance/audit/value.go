@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -58,52 +57,12 @@ func name(n uint8, names ...string) string {
 }
 
 // checkPayload applies the limits that hold for every field of that type, then the payload's own.
-func checkPayload(p Payload) error {
-	v := reflect.Indirect(reflect.ValueOf(p))
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		if !f.IsExported() {
-			continue
-		}
-		if p.Kind() == KindBlob && f.Name == "Bytes" {
-			continue // has its own limit
-		}
-		if err := checkValue(v.Field(i)); err != nil {
-			return fmt.Errorf("%s: field %s: %w", p.Kind(), f.Name, err)
-		}
+func (c codec) checkPayload(p Payload) error {
+	if err := c.layouts.payloads[p.Kind()].check(reflect.Indirect(reflect.ValueOf(p))); err != nil {
+		return fmt.Errorf("%s: %w", p.Kind(), err)
 	}
 	if err := p.check(); err != nil {
 		return fmt.Errorf("%s: %w", p.Kind(), err)
-	}
-	return nil
-}
-
-func checkValue(v reflect.Value) error {
-	if most := lastOf(v.Interface()); most > 0 && v.Uint() > most {
-		return fmt.Errorf("there is no number %d", v.Uint())
-	}
-	switch v.Kind() {
-	case reflect.String:
-		return checkText(v.String())
-	case reflect.Int64:
-		if d, ok := v.Interface().(time.Duration); ok && d < 0 {
-			return errors.New("a time before the clock began")
-		}
-	case reflect.Slice:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			if v.Len() > MaxBytes {
-				return fmt.Errorf("%d bytes, at most %d are allowed", v.Len(), MaxBytes)
-			}
-			return nil
-		}
-		if v.Len() > maxList {
-			return fmt.Errorf("%d elements, at most %d are allowed", v.Len(), maxList)
-		}
-		for i := range v.Len() {
-			if err := checkValue(v.Index(i)); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
@@ -164,6 +123,9 @@ func checkText(s string) error {
 		return errors.New("text is not valid utf-8")
 	}
 	for _, r := range s {
+		if ' ' <= r && r <= '~' {
+			continue // nearly every character there is
+		}
 		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Bidi_Control) {
 			return fmt.Errorf("text holds the control or formatting character %U", r)
 		}

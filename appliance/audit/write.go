@@ -224,12 +224,8 @@ func (w *writer) flush() error {
 func (w *writer) seal() error {
 	r := Record{Kind: KindSeal, Seq: w.chain.next}
 	stamp(&r, w.clock, w.bootID)
-	header, err := w.chain.codec.sealHeader(r)
-	if err != nil {
-		return err
-	}
 	claims, err := w.chain.codec.encode(SealClaims{
-		Size: r.Seq, Link: w.chain.link, Epoch: w.key.epoch, First: w.chain.first, Header: header,
+		Size: r.Seq, Link: w.chain.link, Epoch: w.key.epoch, First: w.chain.first, Header: sealHeader(r),
 	})
 	if err != nil {
 		return err
