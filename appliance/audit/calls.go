@@ -25,6 +25,8 @@ type calls struct {
 	live   map[ID]call
 	closed map[ID]struct{}
 	order  []ID // closed, oldest first
+	// opened is the receipt of the record at hand, where it was verified in advance.
+	opened *press
 	// partial says that reading began in the middle of a log: until the next start, calls may appear whose beginning was
 	// not seen.
 	partial bool
@@ -129,7 +131,7 @@ func (c *calls) step(r Record, first Seq, epoch Epoch) error {
 	case *Decision:
 		return c.decide(r, p, k)
 	case *Approval:
-		err = k.approve(r, p, epoch)
+		err = k.approve(r, p, epoch, c.opened)
 	case *IntentRecord:
 		if len(c.openIntents()) >= maxOpen {
 			return fmt.Errorf("more than %d effects are under way", maxOpen)
@@ -186,7 +188,7 @@ func (c *calls) decide(r Record, d *Decision, k call) error {
 
 // approve checks the press: that it was asked for, that the panel's key signed it, and that it is a press for this call,
 // these arguments and this screen, given after the pages were shown and before the deadline.
-func (k *call) approve(r Record, a *Approval, epoch Epoch) error {
+func (k *call) approve(r Record, a *Approval, epoch Epoch, opened *press) error {
 	if k.verdict != Confirm || k.approval != 0 || k.intent != 0 {
 		return errors.New("a press that policy did not ask for")
 	}
@@ -197,11 +199,15 @@ func (k *call) approve(r Record, a *Approval, epoch Epoch) error {
 	if a.By != ByBox {
 		return errors.New("approved by somebody who is not at the box")
 	}
-	c, err := openReceipt(epoch.ReceiptKey, a.Receipt)
-	if err != nil {
-		return fmt.Errorf("receipt: %w", err)
+	k.signed = sha256.Sum256(a.Receipt)
+	if opened == nil || opened.key != epoch.ReceiptKey || opened.digest != k.signed {
+		o, err := openReceipt(epoch.ReceiptKey, a.Receipt)
+		if err != nil {
+			return fmt.Errorf("receipt: %w", err)
+		}
+		opened = &o
 	}
-	p := &k.proposal
+	c, p := opened.claims, &k.proposal
 	switch {
 	case ID(c.Inv) != r.Inv, c.ArgsDigest != p.ArgsDigest, c.ArgsDigest != a.ArgsDigest:
 		return errors.New("receipt: for another invocation or other arguments")
@@ -218,7 +224,7 @@ func (k *call) approve(r Record, a *Approval, epoch Epoch) error {
 	case c.Completed > c.Expires:
 		return errors.New("receipt: pressed after the deadline")
 	}
-	k.receipt, k.signed = &c, sha256.Sum256(a.Receipt)
+	k.receipt = &c
 	return nil
 }
 

@@ -70,6 +70,7 @@ func (c *chain) step(r Record, bodyDigest, frameLink Digest, class byte) error {
 	}
 	c.next, c.link = c.next+1, frameLink
 	if r.Kind == KindSeal {
+		c.calls.trim()
 		c.seals++
 		c.first = c.next
 		c.sealed = Head{Seq: r.Seq, Link: frameLink, BootID: r.BootID, Sealed: true}

@@ -3,11 +3,9 @@ package audit
 import (
 	"bytes"
 	"crypto/ed25519"
-	"crypto/rand"
+	"crypto/sha256"
 	"errors"
-	"fmt"
-
-	"github.com/veraison/go-cose"
+	"reflect"
 
 	"assent.home.arpa/confirm/receipt"
 )
@@ -23,75 +21,115 @@ const (
 
 var errSignature = errors.New("signature does not verify")
 
-// sign1 returns a tagged COSE_Sign1 (RFC 9052 section 4.2) with EdDSA over payload.
-func sign1(key ed25519.PrivateKey, contentType, aad string, payload []byte) ([]byte, error) {
-	signer, err := cose.NewSigner(cose.AlgorithmEdDSA, key)
-	if err != nil {
-		return nil, fmt.Errorf("audit: signing: %w", err)
-	}
-	b, err := cose.Sign1(rand.Reader, signer, headers(contentType), payload, []byte(aad))
-	if err != nil {
-		return nil, fmt.Errorf("audit: signing: %w", err)
-	}
-	return b, nil
+// signed is a tagged COSE_Sign1 (RFC 9052 section 4.2) with EdDSA, taken apart:
+//
+//	18([<< {1: -8, 3: content type} >>, {}, payload: bstr, signature: bstr .size 64])
+//
+// Nothing varies but the payload and the signature, so it is read and written by its bytes: there is one encoding, and
+// nothing can be added to the unprotected header, which no signature covers. Tests hold it against a COSE library.
+type signed struct {
+	protected []byte // the protected header, encoded
+	payload   []byte
+	signature []byte
 }
 
-func headers(contentType string) cose.Headers {
-	return cose.Headers{Protected: cose.ProtectedHeader{
-		cose.HeaderLabelAlgorithm:   cose.AlgorithmEdDSA,
-		cose.HeaderLabelContentType: contentType,
-	}}
+// protectedHeader is {1: -8, 3: contentType} (RFC 9052 section 3.1: algorithm EdDSA, content type).
+func protectedHeader(contentType string) []byte {
+	h := append(make([]byte, 0, 48), 0xa2, 0x01, 0x27, 0x03)
+	return append(appendHead(h, majorText, uint64(len(contentType))), contentType...)
 }
 
-// open1 verifies what sign1 made and returns the payload. It accepts one encoding only: nothing may be added to the
-// unprotected header, which no signature covers.
+// parseSigned takes a COSE_Sign1 apart without believing it. The result shares the input's memory.
+func parseSigned(contentType string, sign1 []byte) (signed, error) {
+	s := signed{protected: protectedHeader(contentType)}
+	rest, ok := bytes.CutPrefix(sign1, []byte{0xd2, 0x84})
+	d := cursor{rest: rest}
+	if ok = ok && bytes.Equal(d.string(majorBytes), s.protected); ok {
+		ok = d.head(majorMap) == 0
+	}
+	s.payload = d.string(majorBytes)
+	s.signature = d.string(majorBytes)
+	if d.end() != nil || !ok || len(s.signature) != ed25519.SignatureSize {
+		return signed{}, errors.New("no cose_sign1 of its type, or not in its one encoding")
+	}
+	return s, nil
+}
+
+// toBeSigned is the Sig_structure (RFC 9052 section 4.4).
+func (s signed) toBeSigned(aad string) []byte {
+	b := make([]byte, 0, 32+len(s.protected)+len(aad)+len(s.payload))
+	b = append(b, 0x84, 0x6a)
+	b = append(b, "Signature1"...)
+	b = appendString(b, s.protected)
+	b = appendString(b, aad)
+	return appendString(b, s.payload)
+}
+
+func (s signed) verify(key Digest, aad string) error {
+	if !ed25519.Verify(key[:], s.toBeSigned(aad), s.signature) {
+		return errSignature
+	}
+	return nil
+}
+
+// sign1 returns a tagged COSE_Sign1 over payload.
+func sign1(key ed25519.PrivateKey, contentType, aad string, payload []byte) []byte {
+	s := signed{protected: protectedHeader(contentType), payload: payload}
+	s.signature = ed25519.Sign(key, s.toBeSigned(aad))
+	b := append(make([]byte, 0, 16+len(s.protected)+len(payload)+len(s.signature)), 0xd2, 0x84)
+	b = appendString(b, s.protected)
+	b = appendString(append(b, 0xa0), payload)
+	return appendString(b, s.signature)
+}
+
+// open1 verifies what sign1 made and returns the payload.
 func open1(key Digest, contentType, aad string, sign1 []byte) ([]byte, error) {
-	var m cose.Sign1Message
-	if err := m.UnmarshalCBOR(sign1); err != nil {
-		return nil, fmt.Errorf("not a cose_sign1: %w", err)
-	}
-	verifier, err := cose.NewVerifier(cose.AlgorithmEdDSA, ed25519.PublicKey(key[:]))
+	s, err := parseSigned(contentType, sign1)
 	if err != nil {
 		return nil, err
 	}
-	again := cose.Sign1Message{Headers: headers(contentType), Payload: m.Payload, Signature: m.Signature}
-	b, err := again.MarshalCBOR()
-	if err != nil || !bytes.Equal(b, sign1) {
-		return nil, errors.New("cose_sign1 is of another type, or not in deterministic encoding")
-	}
-	if err := again.Verify([]byte(aad), verifier); err != nil {
-		return nil, errSignature
-	}
-	return m.Payload, nil
+	return s.payload, s.verify(key, aad)
 }
 
-// openReceipt verifies a receipt against the key of its epoch.
-func openReceipt(key Digest, sign1 []byte) (receipt.Claims, error) {
+// press is a receipt whose signature was verified: which bytes, with which key, and what they say.
+type press struct {
+	key    Digest
+	digest Digest // SHA-256 of the COSE_Sign1
+	claims receipt.Claims
+}
+
+// openReceipt verifies a receipt against a key.
+func openReceipt(key Digest, sign1 []byte) (press, error) {
 	payload, err := open1(key, receipt.ContentType, receipt.AAD, sign1)
 	if err != nil {
-		return receipt.Claims{}, err
+		return press{}, err
 	}
-	return receipt.Decode(payload)
+	claims, err := receipt.Decode(payload)
+	return press{key: key, digest: sha256.Sum256(sign1), claims: claims}, err
 }
 
 // openSeal returns the claims of a seal that was signed with key.
 func (c codec) openSeal(key Digest, s *Seal) (SealClaims, error) {
-	payload, err := open1(key, sealType, sealAAD, s.Sign1)
+	claims, err := c.peekSeal(s)
 	if err != nil {
 		return SealClaims{}, err
 	}
-	var claims SealClaims
-	return claims, c.decode(payload, &claims)
+	_, err = open1(key, sealType, sealAAD, s.Sign1)
+	return claims, err
 }
 
 // peekSeal reads the claims of a seal without believing them.
 func (c codec) peekSeal(s *Seal) (SealClaims, error) {
-	var m cose.Sign1Message
-	if err := m.UnmarshalCBOR(s.Sign1); err != nil {
-		return SealClaims{}, fmt.Errorf("not a cose_sign1: %w", err)
+	signed, err := parseSigned(sealType, s.Sign1)
+	if err != nil {
+		return SealClaims{}, err
 	}
 	var claims SealClaims
-	return claims, c.decode(m.Payload, &claims)
+	d := cursor{rest: signed.payload}
+	if err := c.layouts.claims.read(&d, reflect.ValueOf(&claims).Elem(), false); err != nil {
+		return SealClaims{}, err
+	}
+	return claims, d.end()
 }
 
 // openGenesis checks a genesis against the root key that it names.

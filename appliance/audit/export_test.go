@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"reflect"
@@ -171,3 +172,13 @@ func DecodeBody(b []byte) (Record, int, error) {
 
 // Kebab is a field's name as readers print it.
 func Kebab(name string) string { return kebab(name) }
+
+// Sign1 and Open1 sign and verify any COSE_Sign1.
+
+func Sign1(key ed25519.PrivateKey, contentType, aad string, payload []byte) []byte {
+	return sign1(key, contentType, aad, payload)
+}
+
+func Open1(key Digest, contentType, aad string, b []byte) ([]byte, error) {
+	return open1(key, contentType, aad, b)
+}

@@ -34,7 +34,7 @@ func newForger(t *testing.T) *forger {
 	t.Helper()
 	f := &forger{t: t, key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))}
 	root := ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-1), 1))
-	public := func(k ed25519.PrivateKey) audit.Digest { return audit.Digest(k.Public().(ed25519.PublicKey)) }
+
 	statement := f.encode(audit.GenesisClaims{Version: 1, Root: public(root), SealKey: public(f.key)})
 	f.add([16]byte{}, audit.Genesis{
 		Version: 1, Root: public(root), Statement: audittest.Sign1(root, "application/assent-genesis+cbor", "assent/genesis/v1", statement),
@@ -112,3 +112,5 @@ func render(frames []forged, seq audit.Seq) []byte {
 	}
 	return append(b, make([]byte, audit.SegmentSize-len(b))...)
 }
+
+func public(k ed25519.PrivateKey) audit.Digest { return audit.Digest(k.Public().(ed25519.PublicKey)) }

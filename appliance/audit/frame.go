@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 )
 
 // A frame is one item of the CBOR sequence (RFC 8742):
@@ -23,9 +22,6 @@ const (
 
 // domain keeps a link from being a hash of anything else.
 const domain = "assent/audit/v1\x00"
-
-// maxFrame bounds a frame: head, class, byte string head, body, link.
-const maxFrame = 1 + 1 + 5 + MaxBlob + 512 + 34
 
 var (
 	errShort   = errors.New("the bytes end within a frame")
@@ -167,42 +163,4 @@ func (c codec) record(f rawFrame) (Record, error) {
 		return Record{}, fmt.Errorf("%w: %s in a frame of class %d", ErrMalformed, r.Kind, f.class)
 	}
 	return r, nil
-}
-
-// window reads a file front to back and always has the next frame whole in memory, if the file does.
-type window struct {
-	r      io.Reader
-	buf    []byte
-	start  int
-	end    int
-	offset int64 // of buf[start] in the file
-	eof    bool
-}
-
-func newWindow(r io.Reader) *window { return &window{r: r, buf: make([]byte, 4*maxFrame)} }
-
-// peek returns the unread bytes, at least maxFrame of them unless the file ends before.
-func (w *window) peek() ([]byte, error) {
-	if w.end-w.start < maxFrame && !w.eof {
-		copy(w.buf, w.buf[w.start:w.end])
-		w.end -= w.start
-		w.start = 0
-		for w.end < len(w.buf) {
-			n, err := w.r.Read(w.buf[w.end:])
-			w.end += n
-			if err == io.EOF {
-				w.eof = true
-				break
-			}
-			if err != nil {
-				return nil, fmt.Errorf("audit: reading: %w", err)
-			}
-		}
-	}
-	return w.buf[w.start:w.end], nil
-}
-
-func (w *window) skip(n int) {
-	w.start += n
-	w.offset += int64(n)
 }

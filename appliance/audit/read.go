@@ -67,60 +67,57 @@ type found struct {
 
 // walk takes the chain through one segment. It returns nil where the last batch is followed by zeros to the end, and the
 // damage where it cannot go on. end is the offset after the last whole batch with its padding.
-func (c *chain) walk(w *window, index uint32, visit func(found) error) (end int64, err error) {
+func (c *chain) walk(s segment, index uint32, visit func(found) error) (end int64, err error) {
+	offset := 0
 	damaged := func(err error) (int64, error) {
-		return end, &damage{place: place{segment: index, offset: w.offset, seq: c.next}, err: err}
+		return end, &damage{place: place{segment: index, offset: int64(offset), seq: c.next}, err: err}
 	}
 	for {
-		b, err := w.peek()
-		if err != nil {
-			return end, err
-		}
-		if c.next == c.first && w.offset > 0 { // between batches
-			pad := int((Block - w.offset%Block) % Block)
-			if i := firstNonZero(b[:min(pad, len(b))]); i >= 0 {
-				w.skip(i)
+		between := c.next == c.first
+		if between && offset > 0 {
+			rest := s.content[offset:]
+			pad := (Block - offset%Block) % Block
+			if i := firstNonZero(rest[:min(pad, len(rest))]); i >= 0 {
+				offset += i
 				return damaged(errors.New("padding is not zero"))
 			}
-			if len(b) < pad {
+			if len(rest) < pad {
 				return damaged(errors.New("the file ends within padding"))
 			}
-			w.skip(pad)
-			b = b[pad:]
-			end = w.offset
-			if len(b) == 0 {
+			offset += pad
+			if end = int64(offset); len(rest) == pad {
 				return end, nil
 			}
 		}
-		if c.next == c.first && len(b) > 0 && b[0] == 0 {
-			if err := w.zeros(); err != nil {
-				return damaged(err)
+		if between && offset < len(s.content) && s.content[offset] == 0 {
+			if i := firstNonZero(s.content[offset:]); i >= 0 {
+				offset += i
+				return damaged(errors.New("bytes after the last seal"))
 			}
 			return end, nil
 		}
-		f, err := parseFrame(b)
+		e, err := s.entry(c.codec, offset)
 		if err != nil {
 			return damaged(err)
 		}
-		r, err := c.codec.record(f)
-		if err != nil {
-			return damaged(err)
-		}
-		if f.redacted {
+		r := e.record
+		if e.frame.redacted {
 			r.Seq = c.next
 		}
-		if err := opens(r, index, w.offset); err != nil {
+		if err := opens(r, index, int64(offset)); err != nil {
 			return damaged(err)
 		}
-		if err := c.step(r, f.digest, f.link, f.class); err != nil {
+		c.calls.opened = e.press
+		if err := c.step(r, e.frame.digest, e.frame.link, e.frame.class); err != nil {
 			return damaged(err)
 		}
 		if visit != nil {
-			if err := visit(found{Record: r, place: place{segment: index, offset: w.offset, seq: r.Seq}, frame: f}); err != nil {
+			f := found{Record: r, place: place{segment: index, offset: int64(offset), seq: r.Seq}, frame: e.frame}
+			if err := visit(f); err != nil {
 				return end, err
 			}
 		}
-		w.skip(f.size)
+		offset += e.frame.size
 	}
 }
 
@@ -134,24 +131,6 @@ func opens(r Record, index uint32, offset int64) error {
 		return errors.New("the segment does not begin with its record")
 	}
 	return nil
-}
-
-// zeros reads to the end of the file and fails at the first byte that is not zero.
-func (w *window) zeros() error {
-	for {
-		b, err := w.peek()
-		if err != nil {
-			return err
-		}
-		if len(b) == 0 {
-			return nil
-		}
-		if i := firstNonZero(b); i >= 0 {
-			w.skip(i)
-			return errors.New("bytes after the last seal")
-		}
-		w.skip(len(b))
-	}
 }
 
 // firstNonZero compares whole blocks, which is what the machine does fast: most of a segment is zeros for most of its life.

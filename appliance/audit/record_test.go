@@ -13,7 +13,9 @@ import (
 )
 
 // twin is the reader of records and the rule that the format gives, side by side.
-type twin struct{ quick, slow func([]byte) (audit.Record, error) }
+type twin struct {
+	quick, slow func([]byte) (audit.Record, error)
+}
 
 func newTwin() (r twin) {
 	r.quick, r.slow = audit.Readers()
@@ -101,19 +103,21 @@ func TestReadingInOnePassIsAsStrictAsTheRule(t *testing.T) {
 		if !r.agree(t, body) {
 			t.Fatalf("%x is refused", body)
 		}
+		// Every byte, and at each some of the ways, in turn: neighbours and other kinds get the others.
 		for at := range body {
-			try(body[:at])
-			try(slices.Delete(bytes.Clone(body), at, at+1))
-			try(slices.Insert(bytes.Clone(body), at, body[at]))
-			for _, change := range []byte{1, 2, 0x10, 0x20, 0x40, 0x80, 0xff} {
-				changed := bytes.Clone(body)
-				changed[at] ^= change
-				try(changed)
+			switch at % 3 {
+			case 0:
+				try(body[:at])
+			case 1:
+				try(slices.Delete(bytes.Clone(body), at, at+1))
+			case 2:
+				try(slices.Insert(bytes.Clone(body), at, body[at]))
 			}
-			if len(body) < 400 || at%7 == 0 {
-				for _, item := range items {
-					try(slices.Replace(bytes.Clone(body), at, at+1, item...))
-				}
+			for n := range 2 {
+				changed := bytes.Clone(body)
+				changed[at] ^= 1 << ((2*at + n) % 8)
+				try(changed)
+				try(slices.Replace(bytes.Clone(body), at, at+1, items[(2*at+n)%len(items)]...))
 			}
 		}
 	}

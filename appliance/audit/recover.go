@@ -188,7 +188,7 @@ func (w *writer) recoverSegment(f File, index uint32, last bool) (tornTail, int6
 		return tornTail{}, 0, err
 	}
 	probe := w.chain.fork()
-	end, err := probe.walk(newWindow(bytes.NewReader(content)), index, nil)
+	end, err := probe.walk(segment{content: content}, index, nil)
 	if err == nil {
 		w.chain = probe
 		if size < SegmentSize {
@@ -205,7 +205,7 @@ func (w *writer) recoverSegment(f File, index uint32, last bool) (tornTail, int6
 	}
 	if end > 0 {
 		// The probe stands in the middle of a batch. Go again, as far as the last seal.
-		if _, err := w.chain.walk(newWindow(bytes.NewReader(content[:end])), index, nil); err != nil {
+		if _, err := w.chain.walk(segment{content: content[:end]}, index, nil); err != nil {
 			return tornTail{}, 0, err
 		}
 	}
@@ -296,10 +296,7 @@ func (w *writer) create(o Options, begun bool) error {
 	if err != nil {
 		return err
 	}
-	statement, err := sign1(rootKey.private, genesisType, genesisAAD, claims)
-	if err != nil {
-		return err
-	}
+	statement := sign1(rootKey.private, genesisType, genesisAAD, claims)
 	if _, err := w.put(Entry{Payload: Genesis{Version: Version, Root: rootKey.public(), Statement: statement}}); err != nil {
 		return err
 	}

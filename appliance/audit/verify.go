@@ -93,14 +93,16 @@ type verifier struct {
 	missing  map[Seq]Digest
 	sawHead  bool
 	segments []uint32
+	ahead    *readAhead
 }
 
 // maxMissing bounds how many withheld blobs are remembered; a log with more is simply reported as incomplete.
 const maxMissing = 1 << 16
 
 // Verify reads the log in fsys (the directory with the segments, or one with a log directory in it) and judges it. It
-// needs no key but what is in the log, and the same memory for any length. Its error means that there is nothing to
-// judge, or that reading failed.
+// needs no key but what is in the log, and the same memory for any length. It uses as many processors as there are, and
+// fsys from another goroutine than the caller's; Visit is called from the caller's. Its error means that there is nothing
+// to judge, or that reading failed.
 func Verify(ctx context.Context, fsys fs.FS, o VerifyOptions) (Report, error) {
 	v := &verifier{ctx: ctx, fsys: fsys, o: o, chain: newChain(newCodec()), missing: map[Seq]Digest{}, sawHead: o.Head == ""}
 	v.chain.every = o.AllSeals
@@ -149,6 +151,8 @@ func (v *verifier) find() error {
 }
 
 func (v *verifier) walk() error {
+	v.ahead = startAhead(v.ctx, v.fsys, v.chain.codec, v.segments)
+	defer v.ahead.stop()
 	due := uint32(0)
 	for _, index := range v.segments {
 		if index != due {
@@ -170,22 +174,18 @@ func (v *verifier) walk() error {
 }
 
 func (v *verifier) segment(index uint32) error {
-	f, err := v.fsys.Open(segmentName(index))
+	s, err := v.ahead.next(v.ctx)
 	if err != nil {
-		return fmt.Errorf("audit: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return fmt.Errorf("audit: %w", err)
-	}
-	at := place{segment: index, offset: info.Size(), seq: v.chain.next}
-	if _, err := v.chain.walk(newWindow(io.LimitReader(f, SegmentSize+1)), index, v.visit); err != nil {
 		return err
 	}
-	if info.Size() != SegmentSize {
+	defer v.ahead.release(s)
+	at := place{segment: index, offset: s.size, seq: v.chain.next}
+	if _, err := v.chain.walk(s.segment, index, v.visit); err != nil {
+		return err
+	}
+	if s.size != SegmentSize {
 		at.seq = v.chain.next
-		return &damage{place: at, err: fmt.Errorf("the file is %d bytes, where segments have %d", info.Size(), SegmentSize)}
+		return &damage{place: at, err: fmt.Errorf("the file is %d bytes, where segments have %d", s.size, SegmentSize)}
 	}
 	if v.chain.first != v.chain.next || v.chain.seals == 0 {
 		return &damage{place: at, err: errors.New("nothing was sealed")}

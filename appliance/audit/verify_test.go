@@ -55,7 +55,7 @@ func livedLog(t *testing.T) lived {
 func segmentFS(contents ...[]byte) fs.FS {
 	files := fstest.MapFS{}
 	for i, c := range contents {
-		files["seg-0000000"+string(rune('0'+i))+".cborseq"] = &fstest.MapFile{Data: c}
+		files[segmentFile(i)] = &fstest.MapFile{Data: c}
 	}
 	return files
 }

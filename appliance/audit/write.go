@@ -216,7 +216,6 @@ func (w *writer) flush() error {
 	w.batch = w.batch[:0]
 	w.sealed = w.chain.sealed
 	w.sealed.Seal = w.signed
-	w.chain.calls.trim()
 	return nil
 }
 
@@ -230,12 +229,8 @@ func (w *writer) seal() error {
 	if err != nil {
 		return err
 	}
-	signed, err := sign1(w.key.private, sealType, sealAAD, claims)
-	if err != nil {
-		return err
-	}
-	r.Payload = Seal{Sign1: signed}
-	w.signed = signed
+	w.signed = sign1(w.key.private, sealType, sealAAD, claims)
+	r.Payload = Seal{Sign1: w.signed}
 	return w.frame(r)
 }
 

@@ -1,0 +1,189 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"runtime"
+	"sync"
+)
+
+// segment is the content of a segment's file, and what was read of it before its turn came. What frames and records say in
+// themselves, and whether a key signed a receipt, depends on nothing that came before, so it can be found out for several
+// segments at a time; what they say together is for the chain alone. Nothing is believed for having been read ahead: an
+// entry stands for reading the same bytes again, and a press for verifying the same receipt with the same key again.
+type segment struct {
+	content []byte
+	ahead   *[]entry // in the order of their offsets; nil where nothing was read ahead
+}
+
+// entry is one frame and the record in it.
+type entry struct {
+	offset int
+	frame  rawFrame
+	record Record
+	press  *press // the receipt in the record, if one was verified
+}
+
+func (c codec) readEntry(content []byte, offset int) (entry, error) {
+	f, err := parseFrame(content[offset:])
+	if err != nil {
+		return entry{}, err
+	}
+	r, err := c.record(f)
+	return entry{offset: offset, frame: f, record: r}, err
+}
+
+// entry returns what is at offset. Entries are asked for in order.
+func (s segment) entry(c codec, offset int) (entry, error) {
+	if s.ahead != nil {
+		for len(*s.ahead) > 0 {
+			e := (*s.ahead)[0]
+			if e.offset > offset {
+				break
+			}
+			*s.ahead = (*s.ahead)[1:]
+			if e.offset == offset {
+				return e, nil
+			}
+		}
+	}
+	return c.readEntry(s.content, offset)
+}
+
+// readEntries reads as far as the content is a log at first sight, and verifies the receipts in it with the key that is
+// then in force by the look of it.
+func (c codec) readEntries(content []byte) []entry {
+	var all []entry
+	var key Digest
+	for offset := 0; offset < len(content); {
+		if content[offset] == 0 {
+			if offset%Block == 0 {
+				break
+			}
+			offset += Block - offset%Block
+			continue
+		}
+		e, err := c.readEntry(content, offset)
+		if err != nil {
+			break
+		}
+		switch p := e.record.Payload.(type) {
+		case *Segment:
+			key = p.ReceiptKey
+		case *Epoch:
+			key = p.ReceiptKey
+		case *Approval:
+			if p.Outcome != Approved {
+				break
+			}
+			if opened, err := openReceipt(key, p.Receipt); err == nil {
+				e.press = &opened
+			}
+		}
+		all = append(all, e)
+		offset += e.frame.size
+	}
+	return all
+}
+
+// readAhead reads the segments of a log in their order, a few before their turn, and has them taken apart by as many
+// goroutines as there are processors.
+type readAhead struct {
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	free   chan []byte  // memory for segments, all that there is
+	queue  chan *loaded // in order
+}
+
+// loaded is a segment that was read, or the error of reading it.
+type loaded struct {
+	segment
+	size  int64
+	err   error
+	ready chan struct{} // closed when it has been taken apart
+}
+
+func startAhead(ctx context.Context, fsys fs.FS, c codec, segments []uint32) *readAhead {
+	ctx, cancel := context.WithCancel(ctx)
+	workers := runtime.GOMAXPROCS(0)
+	// One for each worker, one with the chain, and one being read: that many segments are in memory however long the log.
+	a := &readAhead{cancel: cancel, free: make(chan []byte, workers+2), queue: make(chan *loaded, workers+2)}
+	for range cap(a.free) {
+		a.free <- nil
+	}
+	jobs := make(chan *loaded, cap(a.free))
+	a.done.Go(func() {
+		defer close(a.queue)
+		defer close(jobs)
+		for _, index := range segments {
+			select {
+			case buf := <-a.free:
+				l := load(fsys, index, buf)
+				// Never blocks: there are no more segments under way than buffers.
+				jobs <- l
+				a.queue <- l
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	for range workers {
+		a.done.Go(func() {
+			for l := range jobs {
+				if l.err == nil && ctx.Err() == nil {
+					entries := c.readEntries(l.content)
+					l.ahead = &entries
+				}
+				close(l.ready)
+			}
+		})
+	}
+	return a
+}
+
+// next waits for the next segment. There is none only where ctx, with which reading began, has ended.
+func (a *readAhead) next(ctx context.Context) (*loaded, error) {
+	l, ok := <-a.queue
+	if !ok {
+		return nil, ctx.Err()
+	}
+	<-l.ready
+	return l, l.err
+}
+
+// release gives a segment's memory back. Records do not share it.
+func (a *readAhead) release(l *loaded) { a.free <- l.content[:0] }
+
+func (a *readAhead) stop() {
+	a.cancel()
+	a.done.Wait()
+}
+
+// load reads a segment's file, and one byte more than it may have.
+func load(fsys fs.FS, index uint32, buf []byte) *loaded {
+	l := &loaded{ready: make(chan struct{})}
+	f, err := fsys.Open(segmentName(index))
+	if err != nil {
+		l.err = fmt.Errorf("audit: %w", err)
+		return l
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		l.err = fmt.Errorf("audit: %w", err)
+		return l
+	}
+	l.size = info.Size()
+	if buf == nil {
+		buf = make([]byte, SegmentSize+1)
+	}
+	n, err := io.ReadFull(f, buf[:cap(buf)])
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		l.err = fmt.Errorf("audit: reading: %w", err)
+	}
+	l.content = buf[:n]
+	return l
+}
