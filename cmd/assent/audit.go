@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +16,8 @@ import (
 )
 
 func (a *app) newAuditCmd() *cobra.Command {
-	return group("audit", "Verify and read what a box recorded", a.newAuditVerifyCmd(), a.newAuditShowCmd())
+	return group("audit", "Verify and read what a box recorded", a.newAuditVerifyCmd(), a.newAuditShowCmd(), a.newAuditWhyCmd(),
+		a.newAuditStatsCmd())
 }
 
 // auditFlags are what a person may hold a log against.
@@ -33,7 +36,14 @@ func (f *auditFlags) register(cmd *cobra.Command) {
 }
 
 func (f *auditFlags) options() (audit.VerifyOptions, error) {
-	o := audit.VerifyOptions{AllSeals: f.all, Head: f.head, Withheld: f.withheld}
+	o := audit.VerifyOptions{AllSeals: f.all, Withheld: f.withheld}
+	if f.head != "" {
+		head, err := headCode(f.head)
+		if err != nil {
+			return o, &exitError{exitWrongCall, err}
+		}
+		o.Head = head
+	}
 	if f.root == "" {
 		return o, nil
 	}
@@ -45,43 +55,46 @@ func (f *auditFlags) options() (audit.VerifyOptions, error) {
 	return o, nil
 }
 
-func (a *app) newAuditVerifyCmd() *cobra.Command {
-	var flags auditFlags
-	cmd := &cobra.Command{
-		Use:   "verify PATH",
-		Short: "Check that a log is whole and was not altered",
-		Long: "Check that the log in the directory PATH is whole and was not altered.\n\n" +
-			"Exit status: 0 intact, 1 altered, 2 incomplete (torn, cut short, rolled back or withheld) or unreadable.\n" +
-			"A log that was rolled back to an earlier state looks intact from inside: compare the head with the code that the box\n" +
-			"shows, or give --head a code that it showed before, and compare the root key with the one noted when the box was set up.",
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := flags.options()
-			if err != nil {
-				return err
-			}
-			r, err := verifyDir(cmd.Context(), args[0], o)
-			if err != nil {
-				return err
-			}
-			if a.json {
-				a.printJSON(verdictOf(r))
-			} else {
-				a.printReport(r)
-			}
-			return reportError(r)
-		},
+// headCode reads a code as Crockford's base 32 wants it read: in either case, and forgiving the letters that look like
+// digits.
+func headCode(s string) (string, error) {
+	code := strings.NewReplacer("O", "0", "I", "1", "L", "1").Replace(strings.ToUpper(s))
+	if len(code) != len(audit.Head{}.Code()) || strings.Trim(code, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != "" {
+		return "", errors.New("--head takes the 8 characters of a head code, as the panel shows it")
 	}
-	flags.register(cmd)
-	return cmd
+	return code, nil
+}
+
+// logPlaces is where a log may lie below the directory that a person names: a log itself, a copy of one, or the state of a
+// box or of the simulator.
+func logPlaces() []string { return []string{".", "log", "audit", "guard/audit"} }
+
+// openLog finds the log in the directory path.
+func openLog(path string) (fs.FS, error) {
+	for _, place := range logPlaces() {
+		dir := filepath.Join(path, place)
+		entries, err := os.ReadDir(dir)
+		if errors.Is(err, fs.ErrPermission) {
+			return nil, fmt.Errorf("the audit log cannot be read: %w", err)
+		}
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), "seg-") && strings.HasSuffix(e.Name(), ".cborseq") {
+				return os.DirFS(dir), nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("%q holds no audit log: give the directory with the seg-*.cborseq files", path)
 }
 
 func verifyDir(ctx context.Context, path string, o audit.VerifyOptions) (audit.Report, error) {
-	r, err := audit.Verify(ctx, os.DirFS(path), o)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, fmt.Errorf("%q holds no audit log: give the directory with the seg-*.cborseq files", path)
+	log, err := openLog(path)
+	if err != nil {
+		return audit.Report{}, err
 	}
-	return r, err
+	return audit.Verify(ctx, log, o)
 }
 
 // reportError turns a verdict into the command's end.
@@ -138,22 +151,4 @@ func verdictOf(r audit.Report) verdict {
 		}
 	}
 	return v
-}
-
-func (a *app) printReport(r audit.Report) {
-	fmt.Fprintf(a.out, "%s: %d records under %d seals in %d segments, %d starts\n", r.Status, r.Records, r.Seals, r.Segments, r.Boots)
-	if r.Problem != nil {
-		fmt.Fprintf(a.out, "  %s\n", r.Problem)
-	}
-	fmt.Fprintf(a.out, "  head %s (record %d): compare it with the code on the box's panel\n", r.Head.Code(), r.Head.Seq)
-	fmt.Fprintf(a.out, "  root %s: compare it with the key noted when the box was set up\n", r.Root)
-	if n := r.Redacted + r.Withheld; n > 0 {
-		fmt.Fprintf(a.out, "  %d literal texts were removed, %d of them without a record that says so\n", n, r.Withheld)
-	}
-	if r.Unproven > 0 {
-		fmt.Fprintf(a.out, "  %d records after the last seal were never acknowledged, and prove nothing\n", r.Unproven)
-	}
-	for _, o := range r.Open {
-		fmt.Fprintf(a.out, "  call %s began and no outcome is recorded\n", o.Inv)
-	}
 }

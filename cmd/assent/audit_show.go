@@ -1,278 +1,264 @@
 package main
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"reflect"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"assent.home.arpa/appliance/audit"
-	"assent.home.arpa/appliance/clock"
+	"assent.home.arpa/appliance/audit/story"
 )
 
 func (a *app) newAuditShowCmd() *cobra.Command {
 	var flags auditFlags
+	var filter storyFilter
+	var records, csv bool
 	var inv string
 	cmd := &cobra.Command{
 		Use:   "show PATH",
 		Short: "Print a log as a timeline, and the verdict on it",
-		Long: "Print the log in the directory PATH, one line a record, and the verdict on it at the end. With --inv, print one call in\n" +
-			"full. With --json, print one object a line, the verdict last. Until the verdict nothing vouches for what is printed.\n" +
-			"Text that a model or another machine wrote is in quotation marks, with control characters escaped.",
+		Long: "Print the log in the directory PATH as a timeline of what happened, each event on a line, and the verdict on the log at\n" +
+			"the end. Until the verdict nothing vouches for what is printed. A call stands where it ended; the last column is what\n" +
+			"assent audit why takes. Times are this computer's; \"about\" is counted back from when the box's clock was set.\n\n" +
+			"--records prints every record on a line of its own, --inv the records of one call in full. --json prints one object a\n" +
+			"line, the verdict last. --csv prints a table for spreadsheets, and the verdict to standard error.\n" +
+			"Text that a model or another machine wrote is escaped wherever it could act.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := flags.options()
 			if err != nil {
 				return err
 			}
-			want, err := parseInv(inv)
-			if err != nil {
-				return err
+			if err := filter.parse(); err != nil {
+				return &exitError{exitWrongCall, err}
 			}
-			matched := false
-			o.Visit = func(e audit.Entered) error {
-				if inv != "" && e.Inv != want {
-					return nil
-				}
-				matched = true
-				switch {
-				case a.json:
-					a.printJSON(recordLine(e))
-				default:
-					fmt.Fprintf(a.out, "%6d  %s  %s\n", e.Seq, when(e), sentence(e))
-					if inv != "" {
-						a.printFields(e)
-					}
-				}
-				return nil
+			switch {
+			case csv && a.json:
+				return &exitError{exitWrongCall, errors.New("--csv and --json cannot both be")}
+			case (records || inv != "") && (csv || filter != storyFilter{}):
+				return &exitError{exitWrongCall, errors.New("--csv and the filters are for events, and records are none")}
+			case records || inv != "":
+				return a.showRecords(cmd, args[0], o, inv)
+			case csv:
+				return a.showCSV(cmd, args[0], o, &filter)
 			}
-			r, err := verifyDir(cmd.Context(), args[0], o)
-			if err != nil {
-				return err
-			}
-			if a.json {
-				a.printJSON(verdictOf(r))
-			} else {
-				a.printReport(r)
-			}
-			if err := reportError(r); err != nil {
-				return err
-			}
-			if !matched {
-				return fmt.Errorf("no record is of the call %s", inv)
-			}
-			return nil
+			return a.showStories(cmd, args[0], o, &filter)
 		},
 	}
 	flags.register(cmd)
-	cmd.Flags().StringVar(&inv, "inv", "", "only the call with this id (32 hex digits), in full")
+	filter.register(cmd)
+	cmd.Flags().BoolVar(&records, "records", false, "print records rather than events")
+	cmd.Flags().BoolVar(&csv, "csv", false, "print a table for spreadsheets (RFC 4180)")
+	cmd.Flags().StringVar(&inv, "inv", "", "the records of the call with this id (32 hex digits), in full")
 	return cmd
 }
 
-func parseInv(s string) (id audit.ID, err error) {
-	if s == "" {
-		return id, nil
+// tell reads the log in path as stories.
+func (a *app) tell(cmd *cobra.Command, path string, o audit.VerifyOptions, each func(story.Story) error) (audit.Report, error) {
+	t := story.New(each)
+	o.Visit = t.Add
+	r, err := verifyDir(cmd.Context(), path, o)
+	if err != nil {
+		return r, err
 	}
-	b, err := hex.DecodeString(s)
-	if err != nil || len(b) != len(id) {
-		return id, &exitError{exitWrongCall, errors.New("--inv takes 32 hex digits")}
-	}
-	return audit.ID(b), nil
+	return r, t.Close()
 }
 
-// when is the wall clock where it was set, and the time since the box's start otherwise.
-func when(e audit.Entered) string {
-	switch {
-	case e.Redacted:
-		return "(removed)          "
-	case e.Clock == clock.Unset:
-		return fmt.Sprintf("%-19s", "start+"+e.Boot.Round(time.Second).String())
-	}
-	return time.UnixMilli(e.Wall).UTC().Format("2006-01-02 15:04:05")
-}
-
-// sentence says in words what a record says.
-func sentence(e audit.Entered) string {
-	switch p := e.Payload.(type) {
-	case nil:
-		return "literal text, removed"
-	case *audit.Genesis:
-		return fmt.Sprintf("log begun; root key %s", p.Root)
-	case *audit.Segment:
-		return fmt.Sprintf("segment %d", p.Index)
-	case *audit.Boot:
-		return bootSentence(p)
-	case *audit.Proposal:
-		return fmt.Sprintf("proposal %s: the model asked for %s, for phone %d", e.Inv, quote(p.Name), p.Slot)
-	case *audit.Decision:
-		return decisionSentence(p)
-	case *audit.Approval:
-		return fmt.Sprintf("at the box: %s", p.Outcome)
-	case *audit.IntentRecord:
-		return "execution promised"
-	case *audit.EffectRecord:
-		return strings.TrimSpace(fmt.Sprintf("outcome: %s %s", p.Status, code(string(p.Code))))
-	case *audit.Observe:
-		return fmt.Sprintf("looked again: as expected: %s", p.Matches)
-	case *audit.Seal:
-		return "sealed; head " + audit.Head{Link: e.Link}.Code()
-	case *audit.Epoch:
-		return fmt.Sprintf("seal key %d from here on", p.N)
-	case *audit.ClockStep:
-		return fmt.Sprintf("wall clock set from %s to %s (%s)", instant(p.From), instant(p.To), p.ToState)
-	case *audit.Admin:
-		return fmt.Sprintf("administration: %s %s: %s", p.Action, quote([]byte(p.Subject)), p.Outcome)
-	case *audit.Fault:
-		return fmt.Sprintf("fault: %s in %s %s", p.Class, quote([]byte(p.Where)), code(p.Code))
-	case *audit.Suppressed:
-		return fmt.Sprintf("%d records of kind %s were too many to keep", p.Count, p.Of)
-	case *audit.Blob:
-		return fmt.Sprintf("literal text: %s, %d bytes", p.Purpose, len(p.Bytes))
-	case *audit.Redact:
-		return fmt.Sprintf("the text of record %d was removed by %s", p.Seq, p.By)
-	case *audit.Claim:
-		return fmt.Sprintf("claimed by %s: %s %s %s", p.From, p.Class, code(string(p.Code)), quote(p.Text))
-	case *audit.Freeze:
-		if p.On {
-			return fmt.Sprintf("frozen by %s", p.By)
+func (a *app) showStories(cmd *cobra.Command, path string, o audit.VerifyOptions, filter *storyFilter) error {
+	r, err := a.tell(cmd, path, o, func(s story.Story) error {
+		switch {
+		case !filter.admits(s):
+		case a.json:
+			a.printJSON(s)
+		default:
+			fmt.Fprintf(a.out, "%-29s  %-14s  %s  [%s]\n", dated(s.When), outcomeWord(s), line(s), reference(s))
 		}
-		return fmt.Sprintf("released by %s", p.By)
-	case *audit.Feed:
-		return fmt.Sprintf("feed %s: %s %s", quote([]byte(p.ID)), p.Status, code(string(p.Code)))
-	case *audit.Tool:
-		return fmt.Sprintf("tool %s: %s", quote(p.Name), p.State)
-	case *audit.Withdraw:
-		return fmt.Sprintf("withdrawn by %s", p.By)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	return e.Kind.String()
+	if a.json {
+		a.printJSON(verdictOf(r))
+		return reportError(r)
+	}
+	if filter.undated > 0 {
+		fmt.Fprintf(a.out, "%s left out, since the box did not know the date\n", was(filter.undated, "event"))
+	}
+	a.printReport(r)
+	return reportError(r)
 }
 
-func bootSentence(p *audit.Boot) string {
-	s := "start"
-	if p.Build != "" {
-		s += " of build " + quote([]byte(p.Build))
+func (a *app) showCSV(cmd *cobra.Command, path string, o audit.VerifyOptions, filter *storyFilter) error {
+	table := story.NewCSV(a.out)
+	r, err := a.tell(cmd, path, o, func(s story.Story) error {
+		if !filter.admits(s) {
+			return nil
+		}
+		return table.Write(s)
+	})
+	if err == nil {
+		err = table.Flush()
 	}
-	if p.Program == audit.ProgramSimulator {
-		s += " (simulator)"
+	if err != nil {
+		return err
 	}
-	if p.TailBytes > 0 {
-		s += fmt.Sprintf("; %d bytes that were never acknowledged were set aside", p.TailBytes)
-	}
-	if n := len(p.Unresolved); n > 0 {
-		s += fmt.Sprintf("; %d calls were cut off and their outcome is unknown", n)
-	}
-	return s
+	writeReport(a.err, r)
+	return reportError(r)
 }
 
-func decisionSentence(p *audit.Decision) string {
-	switch p.Verdict {
-	case audit.Allow:
-		return fmt.Sprintf("%s: goes on without a press (rule %s)", p.Stage, quote([]byte(p.Rule)))
-	case audit.Confirm:
-		return fmt.Sprintf("%s: needs a press (rule %s)", p.Stage, quote([]byte(p.Rule)))
+func (a *app) showRecords(cmd *cobra.Command, path string, o audit.VerifyOptions, inv string) error {
+	want, err := parseInv(inv)
+	if err != nil {
+		return err
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s: %s %s", p.Stage, p.Status, code(string(p.Code))))
+	matched := false
+	o.Visit = func(e audit.Entered) error {
+		if inv == "" || e.Inv == want {
+			matched = true
+			a.printRecord(e, inv != "")
+		}
+		return nil
+	}
+	r, err := verifyDir(cmd.Context(), path, o)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.printJSON(verdictOf(r))
+	} else {
+		a.printReport(r)
+	}
+	if err := reportError(r); err != nil {
+		return err
+	}
+	if !matched {
+		return fmt.Errorf("no record is of the call %s", inv)
+	}
+	return nil
 }
 
-func code(s string) string {
+// storyFilter picks stories.
+type storyFilter struct {
+	since, until string
+	capability   string
+	outcome      string
+	kind         string
+
+	from, to time.Time // zero for no limit
+	undated  uint64    // left out for want of a date
+}
+
+func (f *storyFilter) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.since, "since", "", "only events from this date on (2026-11-30, or 2026-11-30T18:00)")
+	cmd.Flags().StringVar(&f.until, "until", "", "only events up to this date, a day included")
+	cmd.Flags().StringVar(&f.capability, "capability", "", "only calls of this capability, such as web.search")
+	cmd.Flags().StringVar(&f.outcome, "outcome", "", "only events that ended so: "+words(story.Outcomes()))
+	cmd.Flags().StringVar(&f.kind, "kind", "", "only events of this kind: "+words(story.Kinds()))
+}
+
+func words[S ~string](all []S) string {
+	var b strings.Builder
+	for i, s := range all {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(s))
+	}
+	return b.String()
+}
+
+func (f *storyFilter) parse() (err error) {
+	if f.from, _, err = parseDate("--since", f.since); err != nil {
+		return err
+	}
+	if _, f.to, err = parseDate("--until", f.until); err != nil {
+		return err
+	}
+	if f.outcome != "" && !slices.Contains(story.Outcomes(), story.Outcome(f.outcome)) {
+		return fmt.Errorf("--outcome takes one of: %s", words(story.Outcomes()))
+	}
+	if f.kind != "" && !slices.Contains(story.Kinds(), story.Kind(f.kind)) {
+		return fmt.Errorf("--kind takes one of: %s", words(story.Kinds()))
+	}
+	return nil
+}
+
+// parseDate reads a date or a time of this computer's, and returns when it begins and ends: a day is its 24 hours.
+func parseDate(flag, s string) (begins, ends time.Time, err error) {
 	if s == "" {
+		return begins, ends, nil
+	}
+	if t, err := time.ParseInLocation(time.DateOnly, s, time.Local); err == nil {
+		return t, t.AddDate(0, 0, 1), nil
+	}
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05"} {
+		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			return t, t, nil
+		}
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t, t, nil
+	}
+	return begins, ends, fmt.Errorf("%s takes a date such as 2026-11-30 or 2026-11-30T18:00", flag)
+}
+
+func (f *storyFilter) admits(s story.Story) bool {
+	switch {
+	case f.capability != "" && s.Capability != f.capability,
+		f.outcome != "" && string(s.Outcome) != f.outcome,
+		f.kind != "" && string(s.Kind) != f.kind:
+		return false
+	case f.from.IsZero() && f.to.IsZero():
+		return true
+	case s.When.Clock == story.ClockUnset:
+		f.undated++
+		return false
+	}
+	at := time.UnixMilli(s.When.Unix)
+	return !at.Before(f.from) && (f.to.IsZero() || at.Before(f.to))
+}
+
+// dated is when a story began, as this computer's people read it.
+func dated(w story.When) string {
+	switch w.Clock {
+	case story.ClockUnset:
+		return w.Text
+	case story.ClockEstimated:
+		return "about " + instant(w.Unix)
+	}
+	return instant(w.Unix)
+}
+
+// line is a story in a line: what it was, for whom, and what makes it worth nothing.
+func line(s story.Story) string {
+	text := s.Headline
+	if s.Kind == story.KindCall && s.Phone > 0 {
+		text += fmt.Sprintf(", for phone %d", s.Phone)
+	}
+	if s.Seal == 0 {
+		text += " (never sealed)"
+	}
+	return text
+}
+
+func outcomeWord(s story.Story) string {
+	if s.Outcome == story.Noted {
 		return ""
 	}
-	return "(" + strings.Trim(strconv.Quote(s), `"`) + ")"
+	return strings.ReplaceAll(string(s.Outcome), "_", " ")
 }
 
-func instant(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05") }
-
-// quote shows bytes that somebody else chose: nothing in them can move a cursor or end the quotation.
-func quote(b []byte) string {
-	if !utf8.Valid(b) {
-		return "hex " + hex.EncodeToString(b)
+// reference is the short form of an id: enough to ask for it.
+func reference(s story.Story) string {
+	if s.Kind == story.KindCall {
+		return number(s.First)
 	}
-	return strconv.Quote(string(b))
+	return s.ID
 }
 
-func (a *app) printFields(e audit.Entered) {
-	for _, f := range audit.Fields(e.Payload) {
-		fmt.Fprintf(a.out, "          %s: %s\n", f.Name, plain(reflect.ValueOf(f.Value)))
-	}
-}
-
-// plain is a field's value for a person.
-func plain(v reflect.Value) string {
-	switch x := v.Interface().(type) {
-	case audit.Bytes:
-		return quote(x)
-	case fmt.Stringer:
-		return x.String()
-	case string:
-		return quote([]byte(x))
-	}
-	switch v.Kind() {
-	case reflect.String:
-		return quote([]byte(v.String()))
-	case reflect.Slice:
-		parts := make([]string, v.Len())
-		for i := range parts {
-			parts[i] = plain(v.Index(i))
-		}
-		return strings.Join(parts, ", ")
-	}
-	return fmt.Sprint(v.Interface())
-}
-
-// recordLine is the JSON form of a record. Byte strings and digests are hexadecimal, enumerations are words, durations are
-// nanoseconds.
-func recordLine(e audit.Entered) map[string]any {
-	line := map[string]any{
-		"seq": e.Seq, "kind": e.Kind.String(), "segment": e.Segment, "offset": e.Offset, "link": e.Link.String(),
-	}
-	if e.Redacted {
-		line["redacted"] = true
-		return line
-	}
-	line["boot_id"], line["boot_ns"], line["clock"] = e.BootID.String(), int64(e.Boot), e.Clock.String()
-	if e.Wall != 0 {
-		line["wall_ms"] = e.Wall
-	}
-	if e.Inv != (audit.ID{}) {
-		line["inv"] = e.Inv.String()
-	}
-	payload := map[string]any{}
-	for _, f := range audit.Fields(e.Payload) {
-		payload[f.Name] = machine(reflect.ValueOf(f.Value))
-	}
-	line["payload"] = payload
-	return line
-}
-
-func machine(v reflect.Value) any {
-	switch x := v.Interface().(type) {
-	case time.Duration:
-		return int64(x)
-	case fmt.Stringer:
-		return x.String()
-	}
-	switch v.Kind() {
-	case reflect.Slice:
-		parts := make([]any, v.Len())
-		for i := range parts {
-			parts[i] = machine(v.Index(i))
-		}
-		return parts
-	case reflect.Struct:
-		fields := map[string]any{}
-		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() {
-				fields[strings.ToLower(f.Name)] = machine(v.Field(i))
-			}
-		}
-		return fields
-	}
-	return v.Interface()
-}
+func number(s audit.Seq) string { return fmt.Sprintf("#%d", s) }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"assent.home.arpa/appliance/audit"
@@ -21,59 +23,225 @@ func TestAuditScripts(t *testing.T) {
 		Dir:           "testdata/audit",
 		UpdateScripts: *update,
 		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
-		Setup:         recordDay,
+		Setup:         logs,
 	})
 }
 
-// recordDay leaves a log in whole, and damaged copies of it in altered and torn.
-func recordDay(env *testscript.Env) error {
+const firstSegment = "seg-00000000.cborseq"
+
+// hostileBytes command a terminal, reorder, hide, and would be a formula.
+const hostileBytes = "=cmd\x1b]52;c;aGk=\x07\u202e\u200bb"
+
+// logs leaves logs in directories of their own:
+//
+//	whole     of a day: a call that was refused, a claim, and a call that was pressed
+//	state     the same as a box keeps it, below its state directory
+//	altered   whole, with a bit flipped before the pressed call
+//	late      whole, with a bit flipped after it, in the last batch but one
+//	torn      whole, with a bit set after its end
+//	withheld  whole, with its literal texts left out
+//	redacted  the same, with records that say so
+//	long      of three segments
+//	gap       long, with its middle segment missing
+//	empty     nothing
+func logs(env *testscript.Env) error {
+	dir := func(name string) string { return filepath.Join(env.WorkDir, name) }
+	whole, err := recordDay(env, dir("whole"), false)
+	if err != nil {
+		return err
+	}
+	flipped := func(at int) []byte {
+		b := append([]byte{}, whole...)
+		b[at] ^= 1
+		return b
+	}
+	removed, err := recordDay(env, dir("redacted"), true)
+	if err != nil {
+		return err
+	}
+	end := lastSeal(whole)
+	for name, segment := range map[string][]byte{
+		"state/guard/audit": whole, "altered": flipped(8300), "late": flipped(end/audit.Block*audit.Block - audit.Block + 100), "torn": flipped(audit.SegmentSize - 9),
+		"withheld": withoutTexts(whole), "redacted": withoutTexts(removed), "whole": whole,
+	} {
+		if err := os.MkdirAll(dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir(name), firstSegment), segment, 0o644); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"long", "gap"} {
+		if err := recordMuch(dir(name)); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(filepath.Join(dir("gap"), "seg-00000001.cborseq")); err != nil {
+		return err
+	}
+	return os.Mkdir(dir("empty"), 0o755)
+}
+
+// recordDay records a day in dir and returns its one segment. With removal, records at its end say that its literal texts
+// were removed.
+func recordDay(env *testscript.Env, dir string, removal bool) ([]byte, error) {
+	ctx := context.Background()
 	clk := clocktest.New()
 	o := audittest.Options(clk, nil)
-	o.Dir = filepath.Join(env.WorkDir, "whole")
+	o.Dir = dir
+	l, err := audit.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	clk.SetWall(time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), clock.Synced)
+	refused := audittest.Automatic(1)
+	refused.Proposal.Name, refused.Proposal.Capability, refused.Proposal.Version = []byte(hostileBytes), "", 0
+	if _, err := l.Barrier(ctx,
+		audit.Entry{Inv: refused.Inv, Payload: refused.Proposal},
+		audit.Entry{Inv: refused.Inv, Payload: audit.Decision{
+			Stage: capabilities.StageResolve, Verdict: audit.Refuse, Status: capabilities.Rejected, Code: capabilities.CodeUnknownCapability,
+			Reason: "there is no capability of exactly that name",
+		}},
+		audit.Entry{Payload: audit.Claim{
+			From: audit.ByGateway, Class: audit.ClaimParseFailure, Code: capabilities.CodeMalformed, Text: []byte("\x1b[2J"), Ask: audit.ID{3},
+		}},
+		audit.Entry{Payload: audit.Admin{Action: audit.AdminPairing, Outcome: audit.Approved, By: audit.ByBox, On: audit.Yes}},
+	); err != nil {
+		return nil, err
+	}
+	call := audittest.Required(clk, 2)
+	raw, digest := audit.BlobOf(audit.BlobRaw, call.Inv, []byte("{\"query\":\"tide times\"}\x1b[2J"))
+	view, viewDigest := audit.BlobOf(audit.BlobView, call.Inv, []byte("Search Wikipedia for\n=tide\u202e times\nwikipedia.org"))
+	call.Proposal.RawDigest, call.Proposal.ArgsView = digest, viewDigest
+	call.Blobs = append(call.Blobs, raw, view)
+	i, err := l.Intend(ctx, call.Entries(), call.Intent, call.Inv)
+	if err != nil {
+		return nil, err
+	}
+	clk.Advance(24 * time.Hour)
+	turn := audit.Claim{
+		From: audit.ByGateway, Class: audit.ClaimTurn, Ask: call.Proposal.Ask, AskDigest: audittest.Sum("When is the tide?"), Slot: 2,
+		Count: 2, Offered: []string{"system_health__v1", "web_search__v1"},
+	}
+	if _, err := l.Effect(ctx, i, audit.EffectRecord{Status: capabilities.Done, Sent: true, HTTPStatus: 200}, audit.Entry{Payload: turn}); err != nil {
+		return nil, err
+	}
+	for _, on := range []bool{true, false} {
+		if _, err := l.Barrier(ctx, audit.Entry{Payload: audit.Freeze{On: on, By: audit.ByBox}}); err != nil {
+			return nil, err
+		}
+	}
+	if removal {
+		segment, err := os.ReadFile(filepath.Join(dir, firstSegment))
+		if err != nil {
+			return nil, err
+		}
+		if _, err := l.Barrier(ctx, removals(segment)...); err != nil {
+			return nil, err
+		}
+	} else {
+		env.Setenv("HEAD", l.Head().Code())
+		env.Setenv("ROOT", l.Root().String())
+	}
+	if err := l.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(filepath.Join(dir, firstSegment))
+}
+
+// recordMuch records more than two segments.
+func recordMuch(dir string) error {
+	o := audittest.Options(clocktest.New(), nil)
+	o.Dir = dir
 	l, err := audit.Open(context.Background(), o)
 	if err != nil {
 		return err
 	}
-	clk.SetWall(time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), clock.Synced)
-	hostile := audittest.Automatic(1)
-	hostile.Proposal.Name = []byte("a\x1b]52;c;aGk=\x07\u202eb")
-	refused := []audit.Entry{
-		{Inv: hostile.Inv, Payload: hostile.Proposal},
-		{Inv: hostile.Inv, Payload: audit.Decision{
-			Stage: capabilities.StageResolve, Verdict: audit.Refuse, Status: capabilities.Rejected, Code: capabilities.CodeUnknownCapability,
-		}},
-		{Payload: audit.Claim{From: audit.ByGateway, Class: audit.ClaimParseFailure, Code: capabilities.CodeMalformed, Text: []byte("\x1b[2J")}},
-	}
-	if _, err := l.Barrier(context.Background(), refused...); err != nil {
-		return err
-	}
-	call := audittest.Required(clk, 2)
-	i, err := l.Intend(context.Background(), call.Entries(), call.Intent, call.Inv)
-	if err != nil {
-		return err
-	}
-	if _, err := l.Effect(context.Background(), i, audit.EffectRecord{Status: capabilities.Done, HTTPStatus: 200}); err != nil {
-		return err
-	}
-	env.Setenv("HEAD", l.Head().Code())
-	env.Setenv("ROOT", l.Root().String())
-	if err := l.Close(); err != nil {
-		return err
-	}
-	name := "seg-00000000.cborseq"
-	whole, err := os.ReadFile(filepath.Join(o.Dir, name))
-	if err != nil {
-		return err
-	}
-	for dir, at := range map[string]int{"altered": 8300, "torn": audit.SegmentSize - 9} {
-		if err := os.Mkdir(filepath.Join(env.WorkDir, dir), 0o755); err != nil {
-			return err
-		}
-		damaged := append([]byte{}, whole...)
-		damaged[at] ^= 1
-		if err := os.WriteFile(filepath.Join(env.WorkDir, dir, name), damaged, 0o644); err != nil {
+	defer l.Close()
+	for i := range 40 {
+		blob, _ := audit.BlobOf(audit.BlobTool, [16]byte{}, append(make([]byte, audit.MaxBlob-1), byte(i)))
+		if err := l.Append(context.Background(), blob); err != nil {
 			return err
 		}
 	}
-	return os.Mkdir(filepath.Join(env.WorkDir, "empty"), 0o755)
+	return l.Close()
+}
+
+// rawFrame is a frame of a log as FORMAT.md describes it: class, body, link.
+type rawFrame struct {
+	_     struct{} `cbor:",toarray"`
+	Class uint8
+	Body  cbor.RawMessage
+	Link  []byte
+}
+
+// frames takes a segment apart.
+func frames(segment []byte) (all []rawFrame) {
+	for at := 0; at < len(segment); {
+		if segment[at] == 0 {
+			at = (at/audit.Block + 1) * audit.Block
+			continue
+		}
+		var f rawFrame
+		rest, err := cbor.UnmarshalFirst(segment[at:], &f)
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, f)
+		at = len(segment) - len(rest)
+	}
+	return all
+}
+
+func (f rawFrame) body() (b []byte) {
+	if err := cbor.Unmarshal(f.Body, &b); err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func (f rawFrame) seal() bool { return f.Class == 0 && f.body()[2] == byte(audit.KindSeal) }
+
+// lastSeal is where the last seal of a segment ends.
+func lastSeal(segment []byte) int {
+	end := len(segment)
+	for end > 0 && segment[end-1] == 0 {
+		end--
+	}
+	return end
+}
+
+// removals says of each literal text of a segment that it was removed.
+func removals(segment []byte) (all []audit.Entry) {
+	for seq, f := range frames(segment) {
+		if f.Class == 1 {
+			all = append(all, audit.Entry{Payload: audit.Redact{Seq: audit.Seq(seq), Body: sha256.Sum256(f.body()), By: audit.ByTimer}})
+		}
+	}
+	return all
+}
+
+// withoutTexts lays a segment out anew with the bodies of its blobs replaced by their digests.
+func withoutTexts(segment []byte) []byte {
+	var out []byte
+	for _, f := range frames(segment) {
+		if f.Class == 1 {
+			digest := sha256.Sum256(f.body())
+			f.Body = encoded([][]byte{digest[:]})
+		}
+		out = append(out, encoded(f)...)
+		if f.seal() {
+			out = append(out, make([]byte, (audit.Block-len(out)%audit.Block)%audit.Block)...)
+		}
+	}
+	return append(out, make([]byte, audit.SegmentSize-len(out))...)
+}
+
+func encoded(v any) []byte {
+	b, err := cbor.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -81,6 +82,7 @@ func (a *app) newRootCmd() *cobra.Command {
 		Long:          "Talk to an Assent box, and look after its models and records.\n\nExit status: 0 good, 1 the thing is bad, 2 could not tell or incomplete, 3 wrong usage.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       version(),
 		Args:          cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
@@ -99,6 +101,14 @@ func (a *app) newRootCmd() *cobra.Command {
 		a.newAuditCmd(),
 	)
 	return root
+}
+
+// version names this program as the Go toolchain knows it.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version + " " + info.GoVersion
+	}
+	return "unknown"
 }
 
 // group is a command that only holds others.
