@@ -39,7 +39,7 @@ func newChain(c codec) chain { return chain{codec: c, calls: newCalls()} }
 func (c *chain) resume(s *Segment) {
 	c.next, c.first, c.link = s.First, s.First, s.PrevLink
 	c.epoch = Epoch{N: s.Epoch, SealKey: s.SealKey, ReceiptKey: s.ReceiptKey, GrantKey: s.GrantKey, Reason: EpochSegment}
-	c.keeping.exported, c.keeping.pruned = s.Exported, s.Pruned
+	c.keeping = keeping{exported: s.Exported, at: s.Export, pruned: s.Pruned, started: s.First}
 	c.calls.partial = true
 	for _, o := range s.Open {
 		c.calls.reopen(o)
@@ -147,7 +147,7 @@ func (c *chain) segment(s *Segment) error {
 	want := Segment{
 		Index: s.Index, First: c.next, PrevLink: c.link, Epoch: c.epoch.N, SealKey: c.epoch.SealKey,
 		ReceiptKey: c.epoch.ReceiptKey, GrantKey: c.epoch.GrantKey, Open: c.calls.openIntents(),
-		Other: s.Other, Exported: c.keeping.exported, Pruned: c.keeping.pruned,
+		Other: s.Other, Exported: c.keeping.exported, Pruned: c.keeping.pruned, Export: c.keeping.at,
 	}
 	a, err := c.codec.encode(want)
 	if err != nil {

@@ -5,7 +5,7 @@ import "errors"
 // keeping follows what may be removed from the front of the log, and what was.
 type keeping struct {
 	exported Seq    // last record that a complete and good export holds
-	at       Seq    // of that export's record; 0 where it was not seen
+	at       Seq    // of that export's record
 	approved Seq    // the last approval, at the box, of pruning without an export
 	pruned   uint32 // segments before this one were pruned
 	// started is the first record that was read: what came before cannot be checked.
@@ -43,7 +43,7 @@ func (k *keeping) prune(p *Prune) error {
 			return errors.New("nobody at the box approved it")
 		}
 	case p.Export != 0 && p.Admin == 0:
-		if (p.Export != k.at && p.Export >= k.started) || p.Last > k.exported {
+		if p.Export != k.at || p.Last > k.exported {
 			return errors.New("no good export holds it")
 		}
 	default:

@@ -41,6 +41,7 @@ type Segment struct {
 	Other    uint64 `cbor:"9,keyasint,omitzero"`
 	Exported Seq    `cbor:"10,keyasint,omitzero"` // last record that a complete and good export holds
 	Pruned   uint32 `cbor:"11,keyasint,omitzero"` // segments before this one were pruned, as sealed prune records say
+	Export   Seq    `cbor:"12,keyasint,omitzero"` // the record of that export
 }
 
 // OpenIntent is an intent whose effect is not recorded yet.
