@@ -96,9 +96,11 @@ type Log struct {
 	once    sync.Once
 	err     error // of closing; read after stopped
 	root    Digest
+	unknown []UnknownEffect
 
 	mu   sync.Mutex
 	head Head
+	room Room
 }
 
 // Open opens the log, and creates one where there is none. It sets aside and zeroes a torn tail, writes unknown for each
@@ -112,7 +114,7 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{ops: make(chan func(*writer)), quit: make(chan struct{}), stopped: make(chan struct{}), head: w.head(), root: w.root}
+	l := &Log{ops: make(chan func(*writer)), quit: make(chan struct{}), stopped: make(chan struct{}), head: w.head(), room: w.room(), root: w.root, unknown: w.unknown.list()}
 	go l.own(w)
 	return l, nil
 }
@@ -131,19 +133,20 @@ func (l *Log) own(w *writer) {
 			// A failure poisons the writer, and whoever comes next hears of it.
 			_ = w.flush()
 		case <-l.quit:
+			w.addCounts()
 			err := w.flush()
 			l.err = errors.Join(err, w.close())
 			return
 		}
-		l.setHead(w.head())
 		w.maintain()
+		l.publish(w)
 	}
 }
 
-func (l *Log) setHead(h Head) {
+func (l *Log) publish(w *writer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.head = h
+	l.head, l.room = w.head(), w.room()
 }
 
 // do runs op in the owner. Once the owner has taken it, it runs to its end whatever becomes of ctx: the disk bounds it,
@@ -159,7 +162,7 @@ func (l *Log) do(ctx context.Context, op func(*writer) error) error {
 		if err == nil {
 			err = op(w)
 		}
-		l.setHead(w.head())
+		l.publish(w)
 		done <- err
 	}
 	if err := ctx.Err(); err != nil {
@@ -187,6 +190,7 @@ func (l *Log) Barrier(ctx context.Context, entries ...Entry) (seqs []Seq, err er
 		if seqs, err = w.add(entries); err != nil {
 			return err
 		}
+		w.addCounts()
 		return w.flush()
 	})
 	if err != nil {
@@ -196,7 +200,8 @@ func (l *Log) Barrier(ctx context.Context, entries ...Entry) (seqs []Seq, err er
 }
 
 // Append records entries on which nothing waits, such as rejections. They are sealed within a second, or with the next
-// barrier. A failure to write them poisons the log.
+// barrier. A failure to write them poisons the log. Once such records have had half of the quota they are only counted, and
+// the counts are written with the next barrier.
 func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 	if err := writable(entries); err != nil {
 		return err
@@ -204,6 +209,10 @@ func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 	return l.do(ctx, func(w *writer) error {
 		if err := w.roomForOutcomes(); err != nil {
 			return err
+		}
+		if w.budget.spent(len(w.batch) + Block) {
+			w.budget.suppress(entries, w.clock.Boot())
+			return nil
 		}
 		if _, err := w.add(entries); err != nil {
 			return err
@@ -231,6 +240,7 @@ func (l *Log) Intend(ctx context.Context, entries []Entry, intent IntentRecord, 
 		if seqs, err = w.add(all); err != nil {
 			return err
 		}
+		w.addCounts()
 		return w.flush()
 	})
 	if err != nil {
@@ -274,6 +284,17 @@ func (l *Log) Head() Head {
 	return l.head
 }
 
+// Room says how full the log is.
+func (l *Log) Room() Room {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.room
+}
+
+// Unknown lists the effects that were unknown when the log was opened, those that this start found included, as far as the
+// last two segments tell. Who keeps a list over longer times adds these to it.
+func (l *Log) Unknown() []UnknownEffect { return l.unknown }
+
 // Root is the public device root key, which signed the first record. People compare it; phones pin it.
 func (l *Log) Root() Digest { return l.root }
 
@@ -291,7 +312,7 @@ func writable(entries []Entry) error {
 			return fmt.Errorf("%w: an entry without a payload", ErrMalformed)
 		}
 		switch k := e.Payload.Kind(); k {
-		case KindGenesis, KindSegment, KindBoot, KindSeal, KindEpoch, KindIntent, KindEffect:
+		case KindGenesis, KindSegment, KindBoot, KindSeal, KindEpoch, KindIntent, KindEffect, KindPrune:
 			return fmt.Errorf("%w: %s is not for callers to write", ErrMalformed, k)
 		}
 	}

@@ -37,9 +37,12 @@ func openWriter(o Options) (_ *writer, err error) {
 		return nil, fmt.Errorf("%w: locking: %w", ErrUnavailable, err)
 	}
 	w := &writer{disk: disk, unlock: unlock, clock: o.Clock, bootID: o.BootID, quota: o.Quota, chain: newChain(newCodec())}
+	w.receiptKey, w.grantKey = Digest(o.ReceiptKey), Digest(o.GrantKey)
 	if w.quota == 0 {
 		w.quota = DefaultQuota
 	}
+	w.budget.quota = w.quota
+	w.turned = o.Clock.Boot()
 	if err := w.open(o); err != nil {
 		w.close()
 		if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrUnavailable) {
@@ -56,15 +59,10 @@ func (w *writer) open(o Options) error {
 		return err
 	}
 	segments := indexes(names, segmentSuffix)
-	for i, s := range segments {
-		if s != segments[0]+uint32(i) {
-			return fmt.Errorf("%w: segment %d is missing", ErrCorrupt, segments[0]+uint32(i))
-		}
-	}
-	var torn tornTail
+	var found past
 	if len(segments) > 0 {
 		w.first = segments[0]
-		if torn, err = w.resume(segments); err != nil {
+		if found, err = w.resume(segments); err != nil {
 			return err
 		}
 	}
@@ -72,6 +70,9 @@ func (w *writer) open(o Options) error {
 		if err := w.create(o, len(segments) > 0); err != nil {
 			return err
 		}
+	}
+	if err := w.settle(segments); err != nil {
+		return err
 	}
 	if w.root, err = readRoot(w.disk); err != nil {
 		return fmt.Errorf("%w: the root key's file: %w", ErrCorrupt, err)
@@ -82,10 +83,35 @@ func (w *writer) open(o Options) error {
 	if w.key, err = w.chain.codec.currentKey(w.disk, w.chain.epoch); err != nil {
 		return err
 	}
+	if found.anchored, err = w.openAnchors(found.anchors); err != nil {
+		return err
+	}
 	if err := w.adoptSpare(names); err != nil {
 		return err
 	}
-	return w.start(o, torn)
+	return w.start(o, found)
+}
+
+// settle demands that no segment is missing but those that were pruned, and removes what a cut-off prune left.
+func (w *writer) settle(segments []uint32) error {
+	due := w.chain.keeping.pruned
+	for _, s := range segments {
+		if s < w.chain.keeping.pruned {
+			continue
+		}
+		if s != due {
+			return fmt.Errorf("%w: segment %d is missing", ErrCorrupt, due)
+		}
+		due++
+	}
+	return w.removePruned(w.first)
+}
+
+// past is what a start learns from the last two segments.
+type past struct {
+	torn     tornTail
+	anchors  []anchor
+	anchored bool // the anchors file says all that the log says
 }
 
 // tornTail is what a start found after the last seal.
@@ -96,29 +122,34 @@ type tornTail struct {
 
 // resume reads the last two segments, which hold the last seal whenever power failed, and sets aside what follows it. It
 // leaves w.file nil where nothing was ever sealed.
-func (w *writer) resume(segments []uint32) (tornTail, error) {
+func (w *writer) resume(segments []uint32) (found past, err error) {
 	last := segments[len(segments)-1]
 	from := last
-	if len(segments) > 1 {
-		from = segments[len(segments)-2]
+	if len(segments) > 1 && segments[len(segments)-2] == last-1 {
+		from = last - 1
 	}
 	if from > 0 {
 		s, err := w.segmentRecord(from)
 		if err != nil {
-			return tornTail{}, err
+			return past{}, err
 		}
 		w.chain.resume(s)
+		w.budget.other = s.Other
 	}
+	learn := learner{w: w, turns: turns{emit: func(a anchor) error {
+		found.anchors = append(found.anchors, a)
+		return nil
+	}}}
 	for index := from; ; index++ {
 		f, err := w.disk.Open(segmentName(index))
 		if err != nil {
-			return tornTail{}, err
+			return past{}, err
 		}
 		before := w.chain.seals
-		torn, end, err := w.recoverSegment(f, index, index == last)
+		torn, end, err := w.recoverSegment(f, index, index == last, &learn)
 		if err != nil {
 			f.Close()
-			return tornTail{}, err
+			return past{}, err
 		}
 		sealed := w.chain.seals > before
 		switch {
@@ -127,23 +158,57 @@ func (w *writer) resume(segments []uint32) (tornTail, error) {
 			continue
 		case index < last:
 			f.Close()
-			return tornTail{}, fmt.Errorf("%w: segment %d is empty, and another follows it", ErrCorrupt, index)
+			return past{}, fmt.Errorf("%w: segment %d is empty, and another follows it", ErrCorrupt, index)
 		case sealed:
 			if w.file != nil {
 				w.file.Close()
 			}
-			w.file, w.index, w.offset = f, index, end
-			return torn, nil
+			w.file, w.index, w.offset, found.torn = f, index, end, torn
+			return found, nil
 		}
 		// The segment was begun and its first batch never acknowledged. It is all zeros now: a spare again.
 		if err := f.Close(); err != nil {
-			return tornTail{}, err
+			return past{}, err
 		}
 		if err := w.disk.Rename(segmentName(index), spareName(index)); err != nil {
-			return tornTail{}, err
+			return past{}, err
 		}
-		return torn, w.disk.Sync()
+		found.torn = torn
+		return found, w.disk.Sync()
 	}
+}
+
+// learner sees the sealed records of the last two segments.
+type learner struct {
+	w     *writer
+	turns turns
+}
+
+// read goes through content, which is known to be sound and ends with a batch.
+func (l *learner) read(content []byte) error {
+	begin := 0 // of the batch
+	for at := 0; at < len(content); {
+		f, err := parseFrame(content[at:])
+		if err != nil {
+			return err
+		}
+		r, err := l.w.chain.codec.record(f)
+		if err != nil {
+			return err
+		}
+		if err := l.turns.visit(found{Record: r, frame: f}); err != nil {
+			return err
+		}
+		l.w.unknown.see(r)
+		l.w.budget.effect = l.w.budget.effect || r.Kind == KindIntent || r.Kind == KindEffect
+		at += f.size
+		if r.Kind == KindSeal {
+			at += (Block - at%Block) % Block
+			l.w.budget.flushed(at - begin)
+			begin = at
+		}
+	}
+	return nil
 }
 
 // segmentRecord reads the record that a segment begins with.
@@ -175,7 +240,7 @@ func (w *writer) segmentRecord(index uint32) (*Segment, error) {
 // recoverSegment walks a segment to its last seal and zeroes what follows, after keeping a copy. Bytes after the last
 // seal were never acknowledged, so no effect ran on them. That can be so in the last segment alone, and only where no
 // batch after the damaged one was sealed. Otherwise this is corruption, and nothing is touched.
-func (w *writer) recoverSegment(f File, index uint32, last bool) (tornTail, int64, error) {
+func (w *writer) recoverSegment(f File, index uint32, last bool, learn *learner) (tornTail, int64, error) {
 	size, err := f.Size()
 	if err != nil {
 		return tornTail{}, 0, err
@@ -192,9 +257,9 @@ func (w *writer) recoverSegment(f File, index uint32, last bool) (tornTail, int6
 	if err == nil {
 		w.chain = probe
 		if size < SegmentSize {
-			return tornTail{}, end, zero(f, end, SegmentSize)
+			err = zero(f, end, SegmentSize)
 		}
-		return tornTail{}, end, nil
+		return tornTail{}, end, errors.Join(err, learn.read(content[:end]))
 	}
 	var d *damage
 	if !errors.As(err, &d) {
@@ -210,6 +275,9 @@ func (w *writer) recoverSegment(f File, index uint32, last bool) (tornTail, int6
 		}
 	}
 	if err := w.mustBeTorn(content[end:], d); err != nil {
+		return tornTail{}, 0, err
+	}
+	if err := learn.read(content[:end]); err != nil {
 		return tornTail{}, 0, err
 	}
 	torn, err := w.setAside(content[end:], index, end)
@@ -338,16 +406,9 @@ func (w *writer) adoptSpare(names []string) error {
 
 // start writes what every start writes, in one batch: the boot and what it found, unknown for each effect that nobody
 // recorded, and the next seal key. The batch is the last that the old key seals.
-func (w *writer) start(o Options, torn tornTail) error {
-	next, err := newSealKey(w.chain.epoch.N + 1)
-	if err != nil {
-		return err
-	}
-	if err := w.chain.codec.writeKey(w.disk, keyNext, next); err != nil {
-		return err
-	}
+func (w *writer) start(o Options, found past) error {
 	boot := o.Boot
-	boot.TailBytes, boot.TailDigest, boot.Unresolved = torn.bytes, torn.digest, nil
+	boot.TailBytes, boot.TailDigest, boot.Unresolved = found.torn.bytes, found.torn.digest, nil
 	var effects []Entry
 	for _, i := range w.chain.calls.openIntents() {
 		boot.Unresolved = append(boot.Unresolved, i.Inv)
@@ -356,20 +417,23 @@ func (w *writer) start(o Options, torn tornTail) error {
 		}})
 	}
 	entries := append([]Entry{{Payload: boot}}, effects...)
-	entries = append(entries, Entry{Payload: Epoch{
-		N: next.epoch, SealKey: next.public(), ReceiptKey: Digest(o.ReceiptKey), GrantKey: Digest(o.GrantKey), Reason: EpochStart,
-	}})
-	if _, err := w.add(entries); err != nil {
+	if !found.anchored {
+		entries = append(entries, Entry{Payload: Fault{Class: FaultStorage, Where: "anchors"}})
+	}
+	seqs, err := w.add(entries)
+	if err != nil {
+		return err
+	}
+	for i, e := range effects {
+		effect := e.Payload.(EffectRecord)
+		w.unknown.see(Record{Seq: seqs[i+1], Inv: e.Inv, Payload: &effect})
+	}
+	if err := w.announce(EpochStart); err != nil {
 		return err
 	}
 	if err := w.flush(); err != nil {
 		return err
 	}
-	if err := promoteKey(w.disk); err != nil {
-		return w.fail(err)
-	}
-	w.key.erase()
-	w.key = next
 	w.maintain()
 	return nil
 }

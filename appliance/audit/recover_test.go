@@ -256,7 +256,7 @@ func TestAFullDiskRefusesNewCallsAndKeepsOutcomes(t *testing.T) {
 	if _, err := l.Intend(t.Context(), c.Entries(), c.Intent, c.Inv); !errors.Is(err, audit.ErrFull) {
 		t.Errorf("a new call: %v", err)
 	}
-	for {
+	for range 3000 { // counted, or refused; in no case does it take the room of outcomes
 		if err := l.Append(t.Context(), audit.Entry{Payload: audit.Claim{From: audit.ByGateway, Class: audit.ClaimProtocol, Text: make([]byte, audit.MaxClaimText)}}); err != nil {
 			if !errors.Is(err, audit.ErrFull) {
 				t.Errorf("append: %v", err)

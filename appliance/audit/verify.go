@@ -39,6 +39,8 @@ type VerifyOptions struct {
 	Root     Digest // the device root key that a phone or a paper remembers; zero for none
 	Head     string // a head code that somebody wrote down; the log must hold that head; empty for none
 	Withheld bool   // a copy from which blobs were left out counts as intact
+	// Anchors are seals that somebody kept elsewhere (COSE_Sign1, as in Head.Seal); the log must hold them.
+	Anchors [][]byte
 	// Visit sees each record in order, before anybody knows whether a seal vouches for it. An error ends the walk.
 	Visit func(Entered) error
 }
@@ -69,6 +71,9 @@ type Report struct {
 	Status   Status
 	Problem  *Problem // nil where Status is Intact
 	Root     Digest   // the root key that began the log; compare it with the one that you know
+	First    Seq      // the first record that is there; those before were pruned
+	Pruned   uint32   // segments that were pruned, as the log says
+	Anchors  []AnchorReport
 	Segments int
 	Records  uint64
 	Seals    uint64
@@ -94,6 +99,10 @@ type verifier struct {
 	sawHead  bool
 	segments []uint32
 	ahead    *readAhead
+	keys     *keyChain
+	begin    *Segment // where the log begins with another segment than 0
+	pruned   *Prune   // the record about the segment before it
+	kept     []keptSeal
 }
 
 // maxMissing bounds how many withheld blobs are remembered; a log with more is simply reported as incomplete.
@@ -106,16 +115,22 @@ const maxMissing = 1 << 16
 func Verify(ctx context.Context, fsys fs.FS, o VerifyOptions) (Report, error) {
 	v := &verifier{ctx: ctx, fsys: fsys, o: o, chain: newChain(newCodec()), missing: map[Seq]Digest{}, sawHead: o.Head == ""}
 	v.chain.every = o.AllSeals
+	var err error
+	if v.kept, err = v.chain.codec.keptSeals(o.Anchors); err != nil {
+		return Report{}, err
+	}
 	if err := v.find(); err != nil {
 		return Report{}, err
 	}
+	v.keys = v.chain.codec.openKeyChain(v.fsys)
+	defer v.keys.close()
 	if err := v.walk(); err != nil {
 		return Report{}, err
 	}
 	r := &v.report
 	r.Root, r.Epochs, r.Head, r.Seals = v.chain.root, v.chain.epoch.N, v.chain.sealed, v.chain.seals
 	r.Unproven = uint64(v.chain.next - v.chain.first)
-	r.Open = v.chain.calls.openIntents()
+	r.Open, r.Pruned = v.chain.calls.openIntents(), v.chain.keeping.pruned
 	if r.Problem == nil {
 		v.finish()
 	}
@@ -153,7 +168,16 @@ func (v *verifier) find() error {
 func (v *verifier) walk() error {
 	v.ahead = startAhead(v.ctx, v.fsys, v.chain.codec, v.segments)
 	defer v.ahead.stop()
-	due := uint32(0)
+	due := v.segments[0]
+	if due > 0 {
+		if err := v.beginAt(due); err != nil {
+			var d *damage
+			if errors.As(err, &d) {
+				return v.judge(d)
+			}
+			return err
+		}
+	}
 	for _, index := range v.segments {
 		if index != due {
 			v.problem(Incomplete, place{segment: due, seq: v.chain.next}, "the segment is missing")
@@ -203,9 +227,16 @@ func (v *verifier) visit(f found) error {
 	if f.frame.redacted && len(v.missing) < maxMissing {
 		v.missing[f.seq] = f.frame.digest
 	}
+	if err := v.keys.visit(f); err != nil {
+		return &damage{place: f.place, err: err}
+	}
 	switch p := f.Payload.(type) {
 	case *Boot:
 		r.Boots++
+	case *Prune:
+		if v.begin != nil && p.LastSegment+1 == v.begin.Index {
+			v.pruned = p
+		}
 	case *Redact:
 		if d, ok := v.missing[p.Seq]; ok && d == p.Body {
 			delete(v.missing, p.Seq)
@@ -213,6 +244,9 @@ func (v *verifier) visit(f found) error {
 		}
 	case *Seal:
 		v.sawHead = v.sawHead || v.chain.sealed.Code() == v.o.Head
+		if err := v.compare(f.seq, p); err != nil {
+			return &damage{place: f.place, err: err}
+		}
 	}
 	if v.o.Visit == nil {
 		return nil
@@ -256,6 +290,9 @@ func (v *verifier) finish() {
 	}
 	if v.o.Root != (Digest{}) && v.o.Root != v.chain.root {
 		v.problem(Altered, place{}, "the log was begun by another root key than the one given")
+		return
+	}
+	if !v.front(end) || !v.anchored(end) {
 		return
 	}
 	if !v.sawHead {

@@ -9,8 +9,8 @@ import (
 	"assent.home.arpa/appliance/clock"
 )
 
-// sealRoom is more than a seal's frame takes.
-const sealRoom = 768
+// sealRoom is more than the frames of an epoch and a seal take.
+const sealRoom = 1536
 
 // outcomeRoom is kept for the effects of calls under way, maxOpen of them, when no other segment can be had.
 const outcomeRoom = maxOpen * Block
@@ -20,15 +20,23 @@ const clockStep = 2 * time.Second
 
 // writer owns the files. It belongs to one goroutine.
 type writer struct {
-	disk   Disk
-	unlock func() error
-	clock  clock.Clock
-	bootID ID
-	quota  int64
-	root   Digest
+	disk       Disk
+	unlock     func() error
+	clock      clock.Clock
+	bootID     ID
+	quota      int64
+	root       Digest
+	receiptKey Digest // of this run
+	grantKey   Digest
 
-	chain chain
-	key   sealKey
+	chain  chain
+	key    sealKey
+	turned time.Duration // boot: since when key is in force
+	next   *turning      // announced in the batch
+
+	anchors    File
+	anchorsEnd int64
+	unanchored []anchor // sealed, and not in the anchors file yet
 
 	file   File
 	index  uint32 // of the segment in file
@@ -41,6 +49,9 @@ type writer struct {
 	stopDue func()
 	sealed  Head // acknowledged
 	signed  Bytes
+
+	budget  budget
+	unknown unknowns
 
 	wall wallReading
 
@@ -58,6 +69,14 @@ func (w *writer) head() Head {
 	h := w.sealed
 	h.Sealed = len(w.batch) == 0
 	return h
+}
+
+func (w *writer) room() Room {
+	n := int64(w.index-w.first) + 1
+	if w.spare {
+		n++
+	}
+	return Room{Quota: w.quota, Used: n * SegmentSize, Collapsed: w.budget.spent(Block)}
 }
 
 // usable reports why nothing may be written any more.
@@ -98,12 +117,20 @@ func (w *writer) maintain() {
 		// No room is no failure: ready tries again before anything new begins, and says so.
 		_ = w.makeSpare()
 	}
+	if w.poison == nil && w.anchors != nil {
+		if err := w.anchor(); err != nil && !full(err) {
+			_ = w.fail(fmt.Errorf("writing the anchors: %w", err))
+		}
+	}
 }
 
 // add puts entries into the batch, all or none, and rolls to the next segment where they do not fit.
 func (w *writer) add(entries []Entry) ([]Seq, error) {
 	for rolled := false; ; rolled = true {
 		seqs, fits, err := w.tryAdd(entries)
+		if err == nil && fits {
+			w.budget.saw(entries)
+		}
 		if err != nil || fits {
 			return seqs, err
 		}
@@ -146,31 +173,50 @@ func (w *writer) tryAdd(entries []Entry) (seqs []Seq, fits bool, err error) {
 	return seqs, true, nil
 }
 
-// put frames one record, reads it back, and takes it through the reader's own checks.
+// addCounts adds what the budget kept out, where it fits beside what the batch is for.
+func (w *writer) addCounts() {
+	counts := w.budget.counts()
+	if len(counts) == 0 {
+		return
+	}
+	if _, fits, err := w.tryAdd(counts); err == nil && fits {
+		clear(w.budget.over)
+	}
+}
+
+// put puts one record into the batch.
 func (w *writer) put(e Entry) (Seq, error) {
+	r := w.record(e)
+	_, err := w.frame(r)
+	return r.Seq, err
+}
+
+// record is an entry as the next record.
+func (w *writer) record(e Entry) Record {
 	r := Record{Kind: e.Payload.Kind(), Seq: w.chain.next, Inv: e.Inv, Payload: e.Payload}
 	if i, ok := e.Payload.(IntentRecord); ok {
 		r.Payload = w.chain.calls.live[e.Inv].refer(i)
 	}
 	stamp(&r, w.clock, w.bootID)
-	return r.Seq, w.frame(r)
+	return r
 }
 
-func (w *writer) frame(r Record) error {
+// frame frames a record, reads it back, and takes it through the reader's own checks.
+func (w *writer) frame(r Record) (body []byte, err error) {
 	b, err := w.chain.codec.encodeBody(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	back, err := w.chain.codec.decodeBody(b)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	batch, l := appendFrame(w.batch, w.chain.link, classOf(r.Kind), b)
 	if err := w.chain.step(back, sha256.Sum256(b), l, classOf(r.Kind)); err != nil {
-		return fmt.Errorf("%w: %w", ErrMalformed, err)
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	w.batch = batch
-	return nil
+	return b, nil
 }
 
 // clockStep looks whether the wall clock was set since the last look.
@@ -199,7 +245,11 @@ func (w *writer) flush() error {
 	if len(w.batch) == 0 {
 		return nil
 	}
-	if err := w.seal(); err != nil {
+	if err := w.renew(); err != nil {
+		return w.fail(err)
+	}
+	sealBody, err := w.seal()
+	if err != nil {
 		return w.fail(err)
 	}
 	// Padding to a whole block: what was acknowledged shares no flash page with what is written later.
@@ -213,21 +263,27 @@ func (w *writer) flush() error {
 		return w.fail(fmt.Errorf("syncing segment %d: %w", w.index, err))
 	}
 	w.offset += int64(len(w.batch))
+	w.budget.flushed(len(w.batch))
 	w.batch = w.batch[:0]
 	w.sealed = w.chain.sealed
 	w.sealed.Seal = w.signed
+	if w.next != nil {
+		if err := w.turn(sealBody); err != nil {
+			return w.fail(fmt.Errorf("changing the seal key: %w", err))
+		}
+	}
 	return nil
 }
 
 // seal signs everything up to here and appends the seal to the batch.
-func (w *writer) seal() error {
+func (w *writer) seal() (body []byte, err error) {
 	r := Record{Kind: KindSeal, Seq: w.chain.next}
 	stamp(&r, w.clock, w.bootID)
 	claims, err := w.chain.codec.encode(SealClaims{
 		Size: r.Seq, Link: w.chain.link, Epoch: w.key.epoch, First: w.chain.first, Header: sealHeader(r),
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w.signed = sign1(w.key.private, sealType, sealAAD, claims)
 	r.Payload = Seal{Sign1: w.signed}
@@ -248,8 +304,11 @@ func (w *writer) roll() error {
 	_, err := w.put(Entry{Payload: Segment{
 		Index: index, First: w.chain.next, PrevLink: w.chain.link, Epoch: w.chain.epoch.N, SealKey: w.chain.epoch.SealKey,
 		ReceiptKey: w.chain.epoch.ReceiptKey, GrantKey: w.chain.epoch.GrantKey, Open: w.chain.calls.openIntents(),
-		Exported: w.chain.keeping.exported, Pruned: w.chain.keeping.pruned,
+		Other: w.budget.other, Exported: w.chain.keeping.exported, Pruned: w.chain.keeping.pruned, Export: w.chain.keeping.at,
 	}})
+	if err == nil {
+		err = w.announceIfRoom(EpochSegment)
+	}
 	if err != nil {
 		return w.fail(err)
 	}
@@ -284,8 +343,14 @@ func (w *writer) makeSpare() error {
 	if w.file == nil {
 		index = 0
 	}
-	if int64(index-w.first+1)*SegmentSize > w.quota {
-		return fmt.Errorf("%w: %w", ErrUnavailable, ErrFull)
+	for int64(index-w.first+1)*SegmentSize > w.quota {
+		pruned, err := w.pruneExported()
+		if err != nil {
+			return err
+		}
+		if !pruned {
+			return fmt.Errorf("%w: %w", ErrUnavailable, ErrFull)
+		}
 	}
 	err := w.zeroFile()
 	if err == nil {
@@ -337,8 +402,10 @@ func zero(f File, from, to int64) error {
 
 func (w *writer) close() error {
 	var errs []error
-	if w.file != nil {
-		errs = append(errs, w.file.Close())
+	for _, f := range []File{w.file, w.anchors} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
 	}
 	errs = append(errs, w.unlock(), w.disk.Close())
 	w.key.erase()

@@ -1,0 +1,74 @@
+package audit
+
+import (
+	"maps"
+	"slices"
+
+	"assent.home.arpa/capabilities"
+)
+
+// UnknownEffect is a promised call of which nobody can say what became of it. It is never executed again.
+type UnknownEffect struct {
+	Inv      ID
+	Effect   Seq      // the record that says unknown
+	Wall     int64    // Unix milliseconds of the promise; 0 where the clock was not set
+	Proposal Proposal // zero where it is further back than the last two segments
+	View     []byte   // the readable rendering (BlobView), where it was kept
+}
+
+// unknowns finds unknown effects in the records of the last two segments.
+type unknowns struct {
+	calls map[ID]*UnknownEffect
+	open  map[ID]struct{} // of calls: unknown, and no final look since
+}
+
+func (u *unknowns) call(inv ID) *UnknownEffect {
+	if u.calls == nil {
+		u.calls, u.open = map[ID]*UnknownEffect{}, map[ID]struct{}{}
+	}
+	if u.calls[inv] == nil {
+		u.calls[inv] = &UnknownEffect{Inv: inv}
+	}
+	return u.calls[inv]
+}
+
+func (u *unknowns) forget(inv ID) {
+	delete(u.calls, inv)
+	delete(u.open, inv)
+}
+
+func (u *unknowns) see(r Record) {
+	switch p := r.Payload.(type) {
+	case *Blob:
+		if p.Purpose == BlobView && r.Inv != (ID{}) {
+			u.call(r.Inv).View = clone(p.Bytes)
+		}
+	case *Proposal:
+		u.call(r.Inv).Proposal = *p
+	case *Decision:
+		if p.Verdict == Refuse {
+			u.forget(r.Inv)
+		}
+	case *IntentRecord:
+		u.call(r.Inv).Wall = r.Wall
+	case *EffectRecord:
+		if p.Status != capabilities.Unknown {
+			u.forget(r.Inv)
+			return
+		}
+		u.call(r.Inv).Effect = r.Seq
+		u.open[r.Inv] = struct{}{}
+	case *Observe:
+		if p.Final {
+			u.forget(r.Inv)
+		}
+	}
+}
+
+func (u *unknowns) list() []UnknownEffect {
+	var list []UnknownEffect
+	for _, inv := range slices.SortedFunc(maps.Keys(u.open), func(a, b ID) int { return slices.Compare(a[:], b[:]) }) {
+		list = append(list, *u.calls[inv])
+	}
+	return list
+}
