@@ -19,20 +19,42 @@ import (
 )
 
 func TestAuditScripts(t *testing.T) {
+	shared := t.TempDir()
+	head, err := logs(shared)
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/audit",
 		UpdateScripts: *update,
 		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
-		Setup:         logs,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HEAD", head.code)
+			env.Setenv("ROOT", head.root)
+			// Nothing writes to them, so all scripts read the same.
+			made, err := os.ReadDir(shared)
+			if err != nil {
+				return err
+			}
+			for _, d := range made {
+				if err := os.Symlink(filepath.Join(shared, d.Name()), filepath.Join(env.WorkDir, d.Name())); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
 	})
 }
+
+// noted is what a person noted of a log.
+type noted struct{ code, root string }
 
 const firstSegment = "seg-00000000.cborseq"
 
 // hostileBytes command a terminal, reorder, hide, and would be a formula.
 const hostileBytes = "=cmd\x1b]52;c;aGk=\x07\u202e\u200bb"
 
-// logs leaves logs in directories of their own:
+// logs leaves logs in directories of their own, and returns what a person would have noted of whole:
 //
 //	whole     of a day: a call that was refused, a claim, and a call that was pressed
 //	state     the same as a box keeps it, below its state directory
@@ -44,20 +66,20 @@ const hostileBytes = "=cmd\x1b]52;c;aGk=\x07\u202e\u200bb"
 //	long      of three segments
 //	gap       long, with its middle segment missing
 //	empty     nothing
-func logs(env *testscript.Env) error {
-	dir := func(name string) string { return filepath.Join(env.WorkDir, name) }
-	whole, err := recordDay(env, dir("whole"), false)
+func logs(in string) (noted, error) {
+	dir := func(name string) string { return filepath.Join(in, name) }
+	whole, head, err := recordDay(dir("whole"), false)
 	if err != nil {
-		return err
+		return head, err
 	}
 	flipped := func(at int) []byte {
 		b := append([]byte{}, whole...)
 		b[at] ^= 1
 		return b
 	}
-	removed, err := recordDay(env, dir("redacted"), true)
+	removed, _, err := recordDay(dir("redacted"), true)
 	if err != nil {
-		return err
+		return head, err
 	}
 	end := lastSeal(whole)
 	for name, segment := range map[string][]byte{
@@ -65,33 +87,33 @@ func logs(env *testscript.Env) error {
 		"withheld": withoutTexts(whole), "redacted": withoutTexts(removed), "whole": whole,
 	} {
 		if err := os.MkdirAll(dir(name), 0o755); err != nil {
-			return err
+			return head, err
 		}
 		if err := os.WriteFile(filepath.Join(dir(name), firstSegment), segment, 0o644); err != nil {
-			return err
+			return head, err
 		}
 	}
 	for _, name := range []string{"long", "gap"} {
 		if err := recordMuch(dir(name)); err != nil {
-			return err
+			return head, err
 		}
 	}
 	if err := os.Remove(filepath.Join(dir("gap"), "seg-00000001.cborseq")); err != nil {
-		return err
+		return head, err
 	}
-	return os.Mkdir(dir("empty"), 0o755)
+	return head, os.Mkdir(dir("empty"), 0o755)
 }
 
 // recordDay records a day in dir and returns its one segment. With removal, records at its end say that its literal texts
 // were removed.
-func recordDay(env *testscript.Env, dir string, removal bool) ([]byte, error) {
+func recordDay(dir string, removal bool) (segment []byte, head noted, err error) {
 	ctx := context.Background()
 	clk := clocktest.New()
 	o := audittest.Options(clk, nil)
 	o.Dir = dir
 	l, err := audit.Open(ctx, o)
 	if err != nil {
-		return nil, err
+		return nil, head, err
 	}
 	defer l.Close()
 	clk.SetWall(time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), clock.Synced)
@@ -108,7 +130,7 @@ func recordDay(env *testscript.Env, dir string, removal bool) ([]byte, error) {
 		}},
 		audit.Entry{Payload: audit.Admin{Action: audit.AdminPairing, Outcome: audit.Approved, By: audit.ByBox, On: audit.Yes}},
 	); err != nil {
-		return nil, err
+		return nil, head, err
 	}
 	call := audittest.Required(clk, 2)
 	raw, digest := audit.BlobOf(audit.BlobRaw, call.Inv, []byte("{\"query\":\"tide times\"}\x1b[2J"))
@@ -117,7 +139,7 @@ func recordDay(env *testscript.Env, dir string, removal bool) ([]byte, error) {
 	call.Blobs = append(call.Blobs, raw, view)
 	i, err := l.Intend(ctx, call.Entries(), call.Intent, call.Inv)
 	if err != nil {
-		return nil, err
+		return nil, head, err
 	}
 	clk.Advance(24 * time.Hour)
 	turn := audit.Claim{
@@ -125,29 +147,28 @@ func recordDay(env *testscript.Env, dir string, removal bool) ([]byte, error) {
 		Count: 2, Offered: []string{"system_health__v1", "web_search__v1"},
 	}
 	if _, err := l.Effect(ctx, i, audit.EffectRecord{Status: capabilities.Done, Sent: true, HTTPStatus: 200}, audit.Entry{Payload: turn}); err != nil {
-		return nil, err
+		return nil, head, err
 	}
 	for _, on := range []bool{true, false} {
 		if _, err := l.Barrier(ctx, audit.Entry{Payload: audit.Freeze{On: on, By: audit.ByBox}}); err != nil {
-			return nil, err
+			return nil, head, err
 		}
 	}
 	if removal {
 		segment, err := os.ReadFile(filepath.Join(dir, firstSegment))
 		if err != nil {
-			return nil, err
+			return nil, head, err
 		}
 		if _, err := l.Barrier(ctx, removals(segment)...); err != nil {
-			return nil, err
+			return nil, head, err
 		}
-	} else {
-		env.Setenv("HEAD", l.Head().Code())
-		env.Setenv("ROOT", l.Root().String())
 	}
+	head = noted{l.Head().Code(), l.Root().String()}
 	if err := l.Close(); err != nil {
-		return nil, err
+		return nil, head, err
 	}
-	return os.ReadFile(filepath.Join(dir, firstSegment))
+	segment, err = os.ReadFile(filepath.Join(dir, firstSegment))
+	return segment, head, err
 }
 
 // recordMuch records more than two segments.
