@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -221,7 +222,7 @@ func references(s story.Step) string {
 
 func (a *app) printStep(s story.Step, show *pictures, details bool) {
 	for _, l := range s.Literals {
-		a.printLiteral(l)
+		a.printLiteral(l, details)
 	}
 	if s.Pages != nil {
 		show.draw(a.out, s.Pages)
@@ -231,7 +232,11 @@ func (a *app) printStep(s story.Step, show *pictures, details bool) {
 	}
 	if p := s.Press; p != nil {
 		for _, e := range p.Edges {
-			fmt.Fprintf(a.out, "      %s: %s, %+.3f s after the last page was drawn\n", e.Button, e.Edge, float64(e.At)/1e9)
+			at, side := float64(e.At)/1e9, "after"
+			if at < 0 {
+				at, side = -at, "before"
+			}
+			fmt.Fprintf(a.out, "      %s: %s, %.3f s %s the last page was drawn\n", e.Button, e.Edge, at, side)
 		}
 	}
 	for _, f := range s.Facts {
@@ -242,8 +247,8 @@ func (a *app) printStep(s story.Step, show *pictures, details bool) {
 	}
 }
 
-// printLiteral prints other people's bytes line by line, each escaped.
-func (a *app) printLiteral(l story.Literal) {
+// printLiteral prints other people's bytes line by line, each escaped. What is no text, such as a signature, is a detail.
+func (a *app) printLiteral(l story.Literal, details bool) {
 	switch l.State {
 	case story.KeptWithheld:
 		fmt.Fprintf(a.out, "      %s: withheld, as the capability asks for\n", l.Name)
@@ -255,11 +260,15 @@ func (a *app) printLiteral(l story.Literal) {
 		fmt.Fprintf(a.out, "      %s: not kept\n", l.Name)
 		return
 	}
-	fmt.Fprintf(a.out, "      %s (%s):\n", l.Name, number(l.Record))
 	exact := l.Bytes
 	if exact == nil {
 		exact = []byte(l.Text)
 	}
+	if !utf8.Valid(exact) && !details {
+		fmt.Fprintf(a.out, "      %s (%s): %s\n", l.Name, number(l.Record), plural(uint64(len(exact)), "byte"))
+		return
+	}
+	fmt.Fprintf(a.out, "      %s (%s):\n", l.Name, number(l.Record))
 	for text := range strings.SplitSeq(strings.TrimSuffix(string(exact), "\n"), "\n") {
 		fmt.Fprintf(a.out, "        | %s\n", story.Printable([]byte(strings.TrimSuffix(text, "\r"))))
 	}

@@ -116,7 +116,7 @@ func (e *event) finish() *Story {
 		e.Headline = "Feed " + quoted([]byte(p.ID))
 		s.Text = "The box fetched the feed " + quoted([]byte(p.ID)) + ", as the owner set it up: " + p.Status.String() + becauseOf(p.Code) + "."
 		s.digest("snapshot digest", p.Digest)
-		s.digest("request digest", p.RequestDigest)
+		s.digest("digest of destination and request", p.RequestDigest)
 		s.digest("grant digest", p.GrantDigest)
 		e.refer(s, p.Admin)
 	case *audit.Tool:

@@ -38,7 +38,7 @@ func (c *call) tellPromise(e *entry[*audit.IntentRecord]) {
 		}
 	}
 	s.digest("arguments digest", p.ArgsDigest)
-	s.digest("request digest", p.RequestDigest)
+	s.digest("digest of destination and request", p.RequestDigest)
 	s.digest("receipt digest", p.ReceiptDigest)
 	if p.EffectID != (audit.ID{}) {
 		s.fact("idempotency key", p.EffectID.String())

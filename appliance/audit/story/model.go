@@ -132,7 +132,7 @@ const (
 
 // Fact is a detail that proves or measures: a digest, a size, a duration.
 type Fact struct {
-	Name  string `json:"name"` // "request digest"
+	Name  string `json:"name"` // "digest of destination and request"
 	Value string `json:"value"`
 }
 

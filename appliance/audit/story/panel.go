@@ -20,7 +20,7 @@ func (c *call) tellPanel() {
 		s.Press = pressOf(e.p.Mode, e.p.Shown, e.p.Pressed, e.p.Completed, e.p.Presses)
 		s.digest("receipt digest", c.receipt())
 		s.digest("arguments digest", e.p.ArgsDigest)
-		s.digest("request digest", e.p.RequestDigest)
+		s.digest("digest of destination and request", e.p.RequestDigest)
 	}
 	if e := c.withdraw; e != nil {
 		text := "It was taken back by " + actor(e.p.By, e.p.Slot) + "."

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"assent.home.arpa/appliance/audit"
 	"assent.home.arpa/appliance/audit/audittest"
@@ -550,4 +551,62 @@ func TestMemoryIsBounded(t *testing.T) {
 	if err := teller.Close(); err != nil || told != calls {
 		t.Errorf("%d of %d stories were told: %v", told, calls, err)
 	}
+}
+
+// TestNothingOfACallIsLeftOut: whatever happens in whatever order, each call is one story that names all its records.
+func TestNothingOfACallIsLeftOut(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		b := newBox(t)
+		b.noon()
+		var open []audit.Intent
+		for i := range rapid.IntRange(1, 12).Draw(r, "calls") {
+			c := audittest.Automatic(byte(i + 1))
+			if rapid.Bool().Draw(r, "pressed") {
+				c = audittest.Required(b.clock, byte(i+1))
+			}
+			switch rapid.IntRange(0, 3).Draw(r, "what") {
+			case 0:
+				b.barrier(append(c.Entries(), audit.Entry{Inv: c.Inv, Payload: audit.Withdraw{By: audit.ByPhone}}, audit.Entry{
+					Inv: c.Inv, Payload: audit.Decision{Stage: capabilities.StageExecute, Verdict: audit.Refuse, Status: capabilities.Withdrawn},
+				})...)
+			case 1:
+				open = append(open, b.intend(c))
+			case 2:
+				b.effect(b.intend(c), audit.EffectRecord{Status: capabilities.Failed})
+			case 3:
+				b.intend(c)
+				b.cut()
+				open = nil
+			}
+			if len(open) > 0 && rapid.Bool().Draw(r, "settle") {
+				n := rapid.IntRange(0, len(open)-1).Draw(r, "which")
+				b.effect(open[n], audit.EffectRecord{Status: capabilities.Done}, audit.Entry{Inv: open[n].Inv(), Payload: audit.Observe{
+					Intent: open[n].Seq(), Final: true, By: audit.ByGuard, Status: capabilities.Done,
+				}})
+				open = slices.Delete(open, n, n+1)
+			}
+		}
+		records := b.records()
+		named := map[audit.Seq]string{}
+		told := map[string]int{}
+		for _, s := range tell(t, records) {
+			if s.Kind != story.KindCall {
+				continue
+			}
+			told[s.ID]++
+			for _, step := range s.Steps {
+				for _, seq := range step.Records {
+					named[seq] = s.ID
+				}
+			}
+		}
+		for _, e := range records {
+			if e.Inv == (audit.ID{}) || e.Kind == audit.KindBlob {
+				continue
+			}
+			if id := e.Inv.String(); named[e.Seq] != id || told[id] != 1 {
+				r.Fatalf("record %d (%s) of %s: named by %q, told %d times", e.Seq, e.Kind, id, named[e.Seq], told[id])
+			}
+		}
+	})
 }
