@@ -26,12 +26,14 @@ type auditFlags struct {
 	root     string
 	head     string
 	withheld bool
+	anchors  []string
 }
 
 func (f *auditFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.all, "all-seals", false, "check every seal, not only the last of each start")
 	cmd.Flags().StringVar(&f.root, "root", "", "the box's root key (64 hex digits), as noted when it was set up")
 	cmd.Flags().StringVar(&f.head, "head", "", "a head code (8 characters) that the box showed; the log must hold it")
+	cmd.Flags().StringArrayVar(&f.anchors, "anchor", nil, "a file with seals that a phone or an export kept; the log must hold them (may be repeated)")
 	cmd.Flags().BoolVar(&f.withheld, "withheld", false, "accept a copy from which literal texts were left out")
 }
 
@@ -43,6 +45,13 @@ func (f *auditFlags) options() (audit.VerifyOptions, error) {
 			return o, &exitError{exitWrongCall, err}
 		}
 		o.Head = head
+	}
+	for _, path := range f.anchors {
+		kept, err := readAnchors(path)
+		if err != nil {
+			return o, err
+		}
+		o.Anchors = append(o.Anchors, kept...)
 	}
 	if f.root == "" {
 		return o, nil
@@ -94,7 +103,16 @@ func verifyDir(ctx context.Context, path string, o audit.VerifyOptions) (audit.R
 	if err != nil {
 		return audit.Report{}, err
 	}
-	return audit.Verify(ctx, log, o)
+	return verifyLog(ctx, log, o)
+}
+
+// verifyLog is audit.Verify for what a person gave it: an anchor that is none is wrong usage.
+func verifyLog(ctx context.Context, log fs.FS, o audit.VerifyOptions) (audit.Report, error) {
+	r, err := audit.Verify(ctx, log, o)
+	if len(o.Anchors) > 0 && errors.Is(err, audit.ErrMalformed) {
+		err = &exitError{exitWrongCall, fmt.Errorf("--anchor: %w", err)}
+	}
+	return r, err
 }
 
 // reportError turns a verdict into the command's end.
@@ -114,6 +132,9 @@ type verdict struct {
 	Head     string            `json:"head"` // code
 	HeadSeq  audit.Seq         `json:"head_seq"`
 	HeadLink string            `json:"head_link"`
+	First    audit.Seq         `json:"first"`
+	Pruned   uint32            `json:"pruned"` // segments, as the log says
+	Anchors  []anchored        `json:"anchors,omitempty"`
 	Segments int               `json:"segments"`
 	Records  uint64            `json:"records"`
 	Seals    uint64            `json:"seals"`
@@ -124,6 +145,12 @@ type verdict struct {
 	Unproven uint64            `json:"unproven"`
 	Open     []string          `json:"open,omitempty"` // invocations whose effect nobody recorded
 	Kinds    map[string]uint64 `json:"kinds"`
+}
+
+// anchored is what the log says of one seal that was kept elsewhere.
+type anchored struct {
+	Seq   audit.Seq `json:"seq"`
+	State string    `json:"state"`
 }
 
 type problem struct {
@@ -138,6 +165,10 @@ func verdictOf(r audit.Report) verdict {
 		Verdict: r.Status.String(), Exit: r.Status.ExitCode(), Root: r.Root.String(), Head: r.Head.Code(), HeadSeq: r.Head.Seq,
 		HeadLink: r.Head.Link.String(), Segments: r.Segments, Records: r.Records, Seals: r.Seals, Starts: r.Boots, Epoch: r.Epochs,
 		Redacted: r.Redacted, Withheld: r.Withheld, Unproven: r.Unproven, Kinds: map[string]uint64{},
+		First: r.First, Pruned: r.Pruned,
+	}
+	for _, k := range r.Anchors {
+		v.Anchors = append(v.Anchors, anchored{k.Seq, k.State.String()})
 	}
 	if p := r.Problem; p != nil {
 		v.Problem = &problem{p.Segment, p.Offset, p.Seq, p.Reason}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"os"
 	"path/filepath"
 	"testing"
@@ -47,7 +48,10 @@ func TestAuditScripts(t *testing.T) {
 }
 
 // noted is what a person noted of a log.
-type noted struct{ code, root string }
+type noted struct {
+	code, root string
+	seal       []byte
+}
 
 const firstSegment = "seg-00000000.cborseq"
 
@@ -65,6 +69,9 @@ const hostileBytes = "=cmd\x1b]52;c;aGk=\x07\u202e\u200bb"
 //	redacted  the same, with records that say so
 //	long      of three segments
 //	gap       long, with its middle segment missing
+//	pruned    long, with its first segment pruned after a press at the box
+//	anchors   files with seals of whole, of a shorter log, of another log, and what is none
+//	earlier   whole, rolled back to before its last batch
 //	empty     nothing
 func logs(in string) (noted, error) {
 	dir := func(name string) string { return filepath.Join(in, name) }
@@ -77,7 +84,7 @@ func logs(in string) (noted, error) {
 		b[at] ^= 1
 		return b
 	}
-	removed, _, err := recordDay(dir("redacted"), true)
+	removed, other, err := recordDay(dir("redacted"), true)
 	if err != nil {
 		return head, err
 	}
@@ -93,10 +100,31 @@ func logs(in string) (noted, error) {
 			return head, err
 		}
 	}
-	for _, name := range []string{"long", "gap"} {
-		if err := recordMuch(dir(name)); err != nil {
+	for _, name := range []string{"long", "gap", "pruned"} {
+		if err := recordMuch(dir(name), name == "pruned"); err != nil {
 			return head, err
 		}
+	}
+	if err := os.Mkdir(dir("anchors"), 0o755); err != nil {
+		return head, err
+	}
+	text := base64.RawURLEncoding.EncodeToString(head.seal)
+	for name, content := range map[string]string{
+		"raw": string(head.seal), "lines": "# kept by a phone\n\n" + text + "\n" + base64.StdEncoding.EncodeToString(head.seal) + "\r\n",
+		"none": "hello\n", "empty": "\n", "spoiled": text[:40] + "\n", "other": string(other.seal),
+	} {
+		if err := os.WriteFile(filepath.Join(dir("anchors"), name), []byte(content), 0o644); err != nil {
+			return head, err
+		}
+	}
+	// The log as it was before its last batch, as somebody would put it back.
+	block := (end - 1) / audit.Block * audit.Block
+	earlier := append(append([]byte{}, whole[:block]...), make([]byte, audit.SegmentSize-block)...)
+	if err := os.Mkdir(dir("earlier"), 0o755); err != nil {
+		return head, err
+	}
+	if err := os.WriteFile(filepath.Join(dir("earlier"), firstSegment), earlier, 0o644); err != nil {
+		return head, err
 	}
 	if err := os.Remove(filepath.Join(dir("gap"), "seg-00000001.cborseq")); err != nil {
 		return head, err
@@ -163,7 +191,7 @@ func recordDay(dir string, removal bool) (segment []byte, head noted, err error)
 			return nil, head, err
 		}
 	}
-	head = noted{l.Head().Code(), l.Root().String()}
+	head = noted{l.Head().Code(), l.Root().String(), l.Head().Seal}
 	if err := l.Close(); err != nil {
 		return nil, head, err
 	}
@@ -171,8 +199,8 @@ func recordDay(dir string, removal bool) (segment []byte, head noted, err error)
 	return segment, head, err
 }
 
-// recordMuch records more than two segments.
-func recordMuch(dir string) error {
+// recordMuch records more than two segments, and gives the first one up if told to.
+func recordMuch(dir string, prune bool) error {
 	o := audittest.Options(clocktest.New(), nil)
 	o.Dir = dir
 	l, err := audit.Open(context.Background(), o)
@@ -183,6 +211,15 @@ func recordMuch(dir string) error {
 	for i := range 40 {
 		blob, _ := audit.BlobOf(audit.BlobTool, [16]byte{}, append(make([]byte, audit.MaxBlob-1), byte(i)))
 		if err := l.Append(context.Background(), blob); err != nil {
+			return err
+		}
+	}
+	if prune {
+		seqs, err := l.Barrier(context.Background(), audit.Entry{Payload: audit.Admin{Action: audit.AdminPrune, Outcome: audit.Approved, By: audit.ByBox}})
+		if err != nil {
+			return err
+		}
+		if err := l.Prune(context.Background(), 0, seqs[0]); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,8 @@ func (a *app) newAuditVerifyCmd() *cobra.Command {
 			"or the state directory of a box or of the simulator.\n\n" +
 			"Exit status: 0 intact, 1 altered, 2 incomplete (torn, cut short, rolled back or withheld) or unreadable.\n" +
 			"A log that was rolled back to an earlier state looks intact from inside: compare the head with the code that the box\n" +
-			"shows, or give --head a code that it showed before, and compare the root key with the one noted when the box was set up.",
+			"shows, give --head a code that it showed before, or give --anchor what a phone or an export kept; and compare the root key\n" +
+			"with the one noted when the box was set up.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := flags.options()
@@ -58,6 +59,12 @@ func writeReport(w io.Writer, r audit.Report) {
 	}
 	fmt.Fprintf(w, "  head %s (record %d): compare it with the code on the box's panel\n", r.Head.Code(), r.Head.Seq)
 	fmt.Fprintf(w, "  root %s: compare it with the key noted when the box was set up\n", r.Root)
+	for _, k := range r.Anchors {
+		fmt.Fprintf(w, "  seal of record %d, kept elsewhere: %s\n", k.Seq, k.State)
+	}
+	if r.Pruned > 0 {
+		fmt.Fprintf(w, "  %s pruned, as the log says: it begins with record %d\n", was(uint64(r.Pruned), "segment"), r.First)
+	}
 	if n := r.Redacted + r.Withheld; n > 0 {
 		fmt.Fprintf(w, "  %s removed, %d of them without a record that says so\n", was(uint64(n), "literal text"), r.Withheld)
 	}

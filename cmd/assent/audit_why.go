@@ -142,7 +142,7 @@ func find(cmd *cobra.Command, log fs.FS, o audit.VerifyOptions, wanted event) (*
 			s.visit(e)
 			return t.Add(e)
 		}
-		r, err := audit.Verify(cmd.Context(), log, o)
+		r, err := verifyLog(cmd.Context(), log, o)
 		if err != nil {
 			return nil, r, err
 		}
@@ -157,10 +157,18 @@ func find(cmd *cobra.Command, log fs.FS, o audit.VerifyOptions, wanted event) (*
 		if found == nil && r.Status != audit.Intact {
 			err = &exitError{r.Status.ExitCode(), fmt.Errorf("the log is %s before %s could be read: %s", r.Status, wanted.text, r.Problem)}
 		} else if found == nil && err == nil {
-			err = fmt.Errorf("no event is called %s", wanted.text)
+			err = fmt.Errorf("no event is called %s%s", wanted.text, begins(r))
 		}
 		return found, r, err
 	}
+}
+
+// begins says of a pruned log where it begins.
+func begins(r audit.Report) string {
+	if r.First == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the log begins with record %s, and what was before is pruned", number(r.First))
 }
 
 // explained is the JSON form of an explanation.
