@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"math/big"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -26,6 +27,10 @@ type fakeGuard struct {
 	counters map[uint32]uint64
 	heard    []ipc.Message
 	frozen   bool
+	trouble  ipc.AuditTrouble
+	inbox    []ipc.Unknown // of every phone
+	seal     []byte
+	head     uint64
 	blank    bool // the display does not answer
 	code     string
 	accept   chan bool // somebody at the box, who answers a pairing
@@ -93,8 +98,26 @@ func (g *fakeGuard) handle(ctx context.Context, m ipc.Message, reply func(ipc.Me
 	case *ipc.StatusRequest:
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		reply(&ipc.Status{Frozen: g.frozen, HeadCode: "3F7Q-K2", Display: !g.blank, Audit: true, Courier: true})
+		reply(&ipc.Status{Frozen: g.frozen, HeadCode: "3F7QK2XZ", Display: !g.blank, Audit: g.trouble == 0, Courier: true, Trouble: g.trouble, Seal: g.seal, Head: g.head})
 		return
+	case *ipc.InboxRequest:
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		reply(&ipc.Inbox{Items: g.inbox})
+		return
+	case *ipc.Seen:
+		g.mu.Lock()
+		ok := g.verify(q.Slot, wire.SeenBytes(q.Slot, q.Inv), q.Sig)
+		if ok {
+			g.inbox = slices.DeleteFunc(slices.Clone(g.inbox), func(u ipc.Unknown) bool { return u.Inv == q.Inv })
+		}
+		left := g.inbox
+		g.mu.Unlock()
+		if !ok {
+			reply(&ipc.Error{Code: "bad_signature", Message: "this phone's signature does not fit"})
+			break
+		}
+		reply(&ipc.Inbox{Items: left})
 	case *ipc.Pair:
 		reply(g.pair(ctx, q))
 	case *ipc.Auth:
@@ -197,6 +220,12 @@ func (g *fakeGuard) unpair(slot uint32) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.keys, slot)
+}
+
+func (g *fakeGuard) setInbox(items ...ipc.Unknown) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.inbox = items
 }
 
 // await returns the messages of one kind, once there are n of them.

@@ -241,8 +241,19 @@ func (p *handset) sign(b []byte) string {
 	return base64url(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
 }
 
-// connect dials and says hello; the guard may be a moment away.
+// connect dials and says hello, and reads on to what the conversation is.
 func (p *handset) connect(conversation ...string) wire.Welcome {
+	p.t.Helper()
+	w := p.hello(conversation...)
+	if !w.Resumed {
+		for p.next().Type != wire.TypeSnapshot { // after the notices that still hold
+		}
+	}
+	return w
+}
+
+// hello dials and says hello; the guard may be a moment away.
+func (p *handset) hello(conversation ...string) wire.Welcome {
 	p.t.Helper()
 	for {
 		p.dial()
@@ -263,8 +274,6 @@ func (p *handset) connect(conversation ...string) wire.Welcome {
 		p.session, p.counter = w.Session, max(p.counter, w.Counter)
 		if !w.Resumed {
 			p.last = 0
-			for p.next().Type != wire.TypeSnapshot { // after the notices that still hold
-			}
 		}
 		return w
 	}

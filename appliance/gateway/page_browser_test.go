@@ -113,6 +113,9 @@ func TestPage(t *testing.T) {
 		"pairing refused":                pagePairing,
 		"a page without https":           pageInsecure,
 		"taken back":                     pageDeny,
+		"unknown outcomes":               pageInbox,
+		"a record that became shorter":   pageRollback,
+		"trouble with the record":        pageAuditTrouble,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

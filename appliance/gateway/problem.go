@@ -67,6 +67,17 @@ func explain(err error) wire.Error {
 	return retry(capabilities.CodeInternal, "something went wrong in the box; ask again, and look at the box's log if this stays")
 }
 
+// auditLost is the notice of a trouble that goes on.
+func auditLost(t ipc.AuditTrouble) ipc.NoticeClass {
+	switch t {
+	case ipc.AuditFull:
+		return ipc.NoticeAuditFull
+	case ipc.AuditDamaged:
+		return ipc.NoticeAuditDamaged
+	}
+	return ipc.NoticeAuditLost
+}
+
 // notices are the words for what the guard says has changed.
 func notice(c ipc.NoticeClass) (wire.Notice, bool) {
 	switch c {
@@ -84,6 +95,12 @@ func notice(c ipc.NoticeClass) (wire.Notice, bool) {
 		return wire.Notice{Class: "display_back", Message: "The box's screen works again."}, true
 	case ipc.NoticeAuditLost:
 		return wire.Notice{Class: "audit_lost", Message: "The box cannot write its record, so it does nothing but talk. Check its card and restart it."}, true
+	case ipc.NoticeAuditFull:
+		return wire.Notice{Class: "audit_full", Message: "The box's record is full, so it does nothing but talk. Export the record to make room; the box then goes on by itself."}, true
+	case ipc.NoticeAuditDamaged:
+		return wire.Notice{Class: "audit_damaged", Message: "The box's record is damaged, so it does nothing but talk. Somebody at the box can keep it aside and begin a new one: hold both buttons there for three seconds."}, true
+	case ipc.NoticeAuditBack:
+		return wire.Notice{Class: "audit_back", Message: "The box writes its record again."}, true
 	case ipc.NoticeCourierLost:
 		return wire.Notice{Class: "courier_lost", Message: "The box cannot reach other machines at the moment."}, true
 	case ipc.NoticeCourierBack:

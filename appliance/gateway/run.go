@@ -61,6 +61,7 @@ func run(ctx context.Context, o Options, compose func(context.Context, *guard) (
 	defer background.Wait()
 	defer cancel()
 	background.Go(func() { s.guard.run(ctx) })
+	background.Go(func() { s.tellInboxes(ctx) })
 	if o.Ready != nil {
 		o.Ready()
 	}

@@ -39,6 +39,7 @@ type server struct {
 	page    http.Handler
 
 	offences offences
+	inboxes  chan struct{} // holds one: inboxes have changed
 
 	work sync.WaitGroup // turns, pairings, connections and reports
 
@@ -54,6 +55,7 @@ func newServer(o Options, page http.Handler) *server {
 	return &server{
 		opts: o, log: o.Log, session: hex.EncodeToString(id[:]), page: page,
 		offences: offences{open: map[uint32]*tally{}}, phones: map[uint32]*phone{}, open: map[*socket]bool{},
+		inboxes: make(chan struct{}, 1),
 	}
 }
 
@@ -205,6 +207,10 @@ func (s *server) all() []*phone {
 func (s *server) guardNotice(n ipc.Notice) {
 	if n.Class == ipc.NoticePhoneRemoved {
 		s.remove(n.Slot)
+		return
+	}
+	if n.Class == ipc.NoticeInbox {
+		s.inboxChanged()
 		return
 	}
 	words, ok := notice(n.Class)

@@ -30,7 +30,7 @@ func (s *server) frame(ctx context.Context, c *socket, b []byte) {
 		s.hello(ctx, c, f)
 	case wire.TypePair:
 		s.pair(ctx, c, f)
-	case wire.TypeAsk, wire.TypeCancel, wire.TypeDeny:
+	case wire.TypeAsk, wire.TypeCancel, wire.TypeDeny, wire.TypeSeen:
 		if c.phone == nil {
 			c.offend(f.ID, problem(codeHelloFirst, "this connection has not said who it is; reload the page"))
 			return
@@ -40,6 +40,8 @@ func (s *server) frame(ctx context.Context, c *socket, b []byte) {
 			s.ask(ctx, c, f)
 		case wire.TypeCancel:
 			s.cancel(c, f)
+		case wire.TypeSeen:
+			s.seen(ctx, c, f)
 		default:
 			s.deny(c, f)
 		}
@@ -99,6 +101,7 @@ func (s *server) hello(ctx context.Context, c *socket, f wire.Upstream) {
 	w := wire.Welcome{
 		Session: s.session, Name: who.Name, Role: who.Role.String(), Model: s.opts.ModelLabel, Scripted: s.opts.Scripted,
 		Counter: who.Counter, Frozen: status.Frozen, Resumed: len(at.first) == 0, HeadCode: status.HeadCode,
+		HeadSeq: status.Head,
 	}
 	if len(status.Seal) > 0 {
 		w.Seal = encodeBinary(status.Seal)
@@ -106,6 +109,13 @@ func (s *server) hello(ctx context.Context, c *socket, f wire.Upstream) {
 	first := [][]byte{encode(f.ID, wire.TypeWelcome, w)}
 	for _, n := range s.standing(status) {
 		first = append(first, encode("", wire.TypeNotice, n))
+	}
+	// After the place in the ring is known: what changes from now on is told there.
+	in, err := quick[*ipc.Inbox](ctx, s.guard, &ipc.InboxRequest{Slot: h.Slot})
+	if err != nil {
+		s.log.Warn("inbox not asked for", "slot", h.Slot, "err", err)
+	} else if len(in.Items) > 0 || in.Older > 0 {
+		first = append(first, encode("", wire.TypeInbox, inbox(in)))
 	}
 	at.first = append(first, at.first...)
 	c.attach <- at // one hello a connection, so there is room
@@ -117,7 +127,7 @@ func (s *server) standing(now *ipc.Status) []wire.Notice {
 	if s.opts.Fixture != "" {
 		out = append(out, wire.Notice{Class: "fixture", Message: s.opts.Fixture})
 	}
-	for class, well := range map[ipc.NoticeClass]bool{ipc.NoticeDisplayLost: now.Display, ipc.NoticeAuditLost: now.Audit, ipc.NoticeCourierLost: now.Courier} {
+	for class, well := range map[ipc.NoticeClass]bool{ipc.NoticeDisplayLost: now.Display, auditLost(now.Trouble): now.Audit, ipc.NoticeCourierLost: now.Courier} {
 		if words, ok := notice(class); ok && !well {
 			out = append(out, words)
 		}

@@ -71,7 +71,7 @@ const (
 	TypeResult    Type = "result"   // one proposal ended, however it ended
 	TypeTurnEnd   Type = "turn_end"
 	TypeNotice    Type = "notice" // something changed at the box
-	TypeInbox     Type = "inbox"  // unknown outcomes that nobody has seen yet; follows welcome, and each change
+	TypeInbox     Type = "inbox"  // unknown outcomes that nobody has seen yet; follows welcome where there are any, and each change
 )
 
 // Upstream is a frame from a phone.

@@ -2,7 +2,9 @@
 
 import * as keys from './keys.js';
 import * as setup from './setup.js';
+import { About, shorter } from './about.js';
 import { byID, el } from './dom.js';
+import { Record } from './record.js';
 import { setUpSheet } from './sheet.js';
 import { View, sentence } from './view.js';
 import { Wire } from './wire.js';
@@ -11,14 +13,17 @@ const SUGGESTIONS = ['How is the box doing?', 'How tall is the Eiffel Tower? Loo
 
 const wire = new Wire();
 const view = new View((invocation) => wire.tell('deny', { invocation }) || toast('The box is not connected at the moment.'));
+const record = new Record();
+const about = new About(record, { seen, accept });
 let me; // {keys, slot, name}, where this phone is paired
 let conversation = '';
 let counter = 0; // the highest that the box has seen
 let ready = false;
 
 function screen(name) {
-  for (const id of ['chat', 'composer', 'new']) byID(id).hidden = name !== 'chat';
+  for (const id of ['chat', 'composer', 'new', 'record']) byID(id).hidden = name !== 'chat';
   byID('setup').hidden = name !== 'setup';
+  if (name !== 'chat') byID('lost').hidden = true;
 }
 
 function state(name, text) {
@@ -77,6 +82,27 @@ async function hello() {
   banner('scripted', welcome.scripted ? 'Not a language model: this recites a test script.' : '');
   banner('frozen', welcome.frozen ? 'Somebody at the box stopped everything that needs a press. Only somebody at the box can release it.' : '', 'stop');
   busy();
+  about.slot = me.slot;
+  about.inbox = { items: [], older: 0 }; // what nobody has seen is said again
+  await record.connected(welcome);
+  warn();
+}
+
+// warn says what has become of the record, for as long as the person has not said that they know.
+function warn() {
+  const { memory } = record;
+  banner('shorter', memory?.shorter ? `${shorter(memory)} Tap Record to see what you can do.` : '', 'stop');
+  about.show();
+}
+
+async function accept() {
+  await record.accept();
+  warn();
+}
+
+async function seen(invocation) {
+  const sig = await keys.signSeen(me.keys, me.slot, invocation);
+  await wire.call('seen', { invocation, sig });
 }
 
 function pairing(reason) {
@@ -102,6 +128,9 @@ const notices = {
   courier_lost: (text) => banner('courier', text),
   courier_back: () => banner('courier', ''),
   audit_lost: (text) => banner('audit', text, 'stop'),
+  audit_full: (text) => banner('audit', text, 'stop'),
+  audit_damaged: (text) => banner('audit', text, 'stop'),
+  audit_back: (text) => { banner('audit', ''); toast(text); },
   fixture: (text) => banner('fixture', text),
 };
 
@@ -123,6 +152,9 @@ wire.addEventListener('frame', async ({ detail: frame }) => {
     else pairing('');
   } else if (type === 'notice') {
     (notices[data.class] ?? toast)(data.message);
+  } else if (type === 'inbox') {
+    about.inbox = data;
+    about.show();
   } else if (type === 'error') {
     toast(sentence(data.message));
   } else if (mine[type] && data.conversation === conversation) {

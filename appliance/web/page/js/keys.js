@@ -55,6 +55,10 @@ export const forget = () => within('readwrite', (store) => { store.clear(); });
 export const conversation = () => get('conversation');
 export const saveConversation = (id) => put('conversation', id);
 
+// remembered is what this phone keeps of the box's record: {anchor, kept, shorter}; see record.js.
+export const remembered = () => get('record');
+export const saveRemembered = (value) => put('record', value);
+
 // nextCounter returns a number that is greater than any before, whether the box or this phone knew of it.
 export const nextCounter = (atLeast) => within('readwrite', (store, done) => {
   const request = store.get('counter');
@@ -103,3 +107,6 @@ export async function signAsk(keys, slot, conversationID, counter, text) {
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', utf8(text)));
   return sign(keys, join(utf8('assent/ask/v1\0'), bigEndian(slot, 4), fromHex(conversationID), bigEndian(counter, 8), digest));
 }
+
+export const signSeen = (keys, slot, invocation) =>
+  sign(keys, join(utf8('assent/seen/v1\0'), bigEndian(slot, 4), fromHex(invocation)));

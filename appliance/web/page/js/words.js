@@ -76,3 +76,25 @@ export const when = (text) => {
   if (!date || Number.isNaN(date.valueOf())) return '';
   return date.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 };
+
+export const day = (time) => new Date(time).toLocaleDateString(undefined, { dateStyle: 'long' });
+
+// doing turns the title of a request, "Search Wikipedia for", into what the box was at: "searching Wikipedia for".
+function doing(u) {
+  const [verb, ...rest] = (u.title ?? '').split(' ');
+  const forms = { Search: 'searching', Fetch: 'fetching', Read: 'reading', Open: 'opening', Look: 'looking', Ask: 'asking', Pause: 'pausing', Turn: 'turning', Set: 'setting', Write: 'writing', Send: 'sending' };
+  if (forms[verb]) return [forms[verb], ...rest].join(' ');
+  return `at “${u.title || capability(u.capability)}”`;
+}
+
+// cutOff says how it came that nobody knows the outcome of a call.
+export function cutOff(u) {
+  const end = u.text ? ':' : '.';
+  if (u.cut) return `The power went, or the box was restarted, while it was ${doing(u)}${end}`;
+  const why = {
+    timeout: 'No answer came in time while the box was',
+    interrupted: 'The box was interrupted while it was',
+    audit_unavailable: 'The box could not write down what became of it while it was',
+  };
+  return `${why[u.code] ?? 'Something went wrong while the box was'} ${doing(u)}${end}`;
+}
