@@ -114,6 +114,9 @@ func (c *calls) step(r Record, first Seq, epoch Epoch) error {
 		return errors.New("no invocation")
 	}
 	k, live := c.live[r.Inv]
+	if _, ended := c.closed[r.Inv]; ended {
+		return errors.New("an invocation that has ended")
+	}
 	if p, ok := r.Payload.(*Proposal); ok {
 		return c.propose(r, p, live)
 	}
@@ -124,7 +127,7 @@ func (c *calls) step(r Record, first Seq, epoch Epoch) error {
 		return nil
 	}
 	if !live {
-		return errors.New("an invocation that was not proposed, or has ended")
+		return errors.New("an invocation that was not proposed")
 	}
 	var err error
 	switch p := r.Payload.(type) {
@@ -154,7 +157,7 @@ func (c *calls) step(r Record, first Seq, epoch Epoch) error {
 }
 
 func (c *calls) propose(r Record, p *Proposal, live bool) error {
-	if _, ended := c.closed[r.Inv]; live || ended {
+	if live {
 		return errors.New("an invocation that was proposed before")
 	}
 	if len(c.live) >= maxCalls {

@@ -35,7 +35,7 @@ func TestTheCDDLSaysWhatTheCodeDoes(t *testing.T) {
 				continue
 			}
 			optional := ""
-			if strings.Contains(options, "omitzero") {
+			if strings.Contains(options, "omit") {
 				optional = "? "
 			}
 			want = append(want, optional+key+" "+audit.Kebab(f.Name))

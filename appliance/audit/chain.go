@@ -24,6 +24,7 @@ type chain struct {
 	root     Digest
 	epoch    Epoch // in force, with the keys of seals, receipts and grants
 	upcoming *Epoch
+	opening  bool  // the batch began with a segment record, which stands alone
 	lastSeal *Seal // of the present epoch; its signature is checked when the epoch ends
 	every    bool  // check the signature of every seal, not of the last in each epoch
 
@@ -52,15 +53,15 @@ func (c *chain) step(r Record, bodyDigest, frameLink Digest, class byte) error {
 	if frameLink != link(c.link, class, bodyDigest) {
 		return errors.New("link mismatch")
 	}
+	if err := c.stands(r.Kind); err != nil {
+		return err
+	}
 	if r.Payload == nil { // redacted: the link vouches for the hash, and the class for its being a blob
 		c.next, c.link = c.next+1, frameLink
 		return nil
 	}
 	if r.Seq != c.next {
 		return fmt.Errorf("sequence number %d where %d was due", r.Seq, c.next)
-	}
-	if c.next == 0 != (r.Kind == KindGenesis) {
-		return errors.New("genesis is record 0, and only that")
 	}
 	if err := c.time(r); err != nil {
 		return err
@@ -74,6 +75,19 @@ func (c *chain) step(r Record, bodyDigest, frameLink Digest, class byte) error {
 		c.seals++
 		c.first = c.next
 		c.sealed = Head{Seq: r.Seq, Link: frameLink, BootID: r.BootID, Sealed: true}
+	}
+	return nil
+}
+
+// stands checks whether a record of kind k may stand here, be it redacted or not.
+func (c *chain) stands(k Kind) error {
+	switch {
+	case c.next == 0 != (k == KindGenesis):
+		return errors.New("genesis is record 0, and only that")
+	case c.upcoming != nil && k != KindSeal:
+		return errors.New("follows an epoch, where its seal was due")
+	case c.opening && k != KindEpoch && k != KindSeal:
+		return errors.New("in the batch of a segment record, which stands alone")
 	}
 	return nil
 }
@@ -99,9 +113,6 @@ func (c *chain) time(r Record) error {
 }
 
 func (c *chain) kind(r Record) error {
-	if c.upcoming != nil && r.Kind != KindSeal {
-		return errors.New("follows an epoch, where its seal was due")
-	}
 	switch p := r.Payload.(type) {
 	case *Genesis:
 		claims, err := c.codec.openGenesis(p)
@@ -160,6 +171,7 @@ func (c *chain) segment(s *Segment) error {
 	if string(a) != string(b) {
 		return errors.New("does not repeat what came before")
 	}
+	c.opening = true
 	return nil
 }
 
@@ -172,7 +184,7 @@ func (c *chain) seal(r Record, s *Seal) error {
 	if claims != want {
 		return errors.New("does not sign what came before")
 	}
-	c.lastSeal = s
+	c.lastSeal, c.opening = s, false
 	if c.every || c.upcoming != nil {
 		if err := c.checkLastSeal(); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
@@ -60,7 +61,7 @@ func newLayout(t reflect.Type) *layout {
 				panic("audit: internal error: the fields of " + t.Name() + " are not in the order of their keys")
 			}
 			p.key, next = key, key+1
-			p.optional = len(tag) > 2 && tag[2] == "omitzero"
+			p.optional = len(tag) > 2 && (tag[2] == "omitzero" || tag[2] == "omitempty")
 		}
 		p.free = t == reflect.TypeFor[Blob]() && f.Name == "Bytes"
 		l.fields = append(l.fields, p)
@@ -123,7 +124,7 @@ func (l *layout) read(d *cursor, v reflect.Value, limits bool) error {
 		if d.err != nil {
 			return fmt.Errorf("field %s: %w", f.name, d.err)
 		}
-		if f.optional && value.IsZero() {
+		if f.optional && (value.IsZero() || (f.kind == reflect.Slice && value.Len() == 0)) {
 			d.fail("%s is there and says nothing", f.name)
 		}
 		if limits {
@@ -165,8 +166,7 @@ func (s *shape) read(d *cursor, v reflect.Value) {
 		d.fixed(v.Bytes())
 	case reflect.Slice:
 		if s.raw {
-			// Never nil: a byte string that is there and empty is not one that was left out.
-			v.SetBytes(append([]byte{}, d.string(majorBytes)...))
+			v.SetBytes(bytes.Clone(d.string(majorBytes)))
 			return
 		}
 		s.readList(d, v)

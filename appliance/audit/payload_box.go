@@ -78,11 +78,11 @@ type Admin struct {
 	Subject      string          `cbor:"9,keyasint,omitzero"` // capability, feed or tool
 	Text         Digest          `cbor:"10,keyasint,omitzero"`
 	ScreenDigest Digest          `cbor:"11,keyasint,omitzero"`
-	Pages        []Digest        `cbor:"12,keyasint,omitzero"`
+	Pages        []Digest        `cbor:"12,keyasint,omitempty"`
 	Shown        time.Duration   `cbor:"13,keyasint,omitzero"`
 	Pressed      time.Duration   `cbor:"14,keyasint,omitzero"`
 	Completed    time.Duration   `cbor:"15,keyasint,omitzero"`
-	Presses      []device.Event  `cbor:"16,keyasint,omitzero"`
+	Presses      []device.Event  `cbor:"16,keyasint,omitempty"`
 	Code         string          `cbor:"17,keyasint,omitzero"`
 	Revision     string          `cbor:"18,keyasint,omitzero"`
 	Ref          Seq             `cbor:"19,keyasint,omitzero"` // the record that it is about
@@ -137,12 +137,12 @@ type Tool struct {
 	Schema      Digest    `cbor:"5,keyasint,omitzero"`
 	Description Digest    `cbor:"6,keyasint,omitzero"`
 	Mapping     Digest    `cbor:"7,keyasint,omitzero"`
-	Version     Bytes     `cbor:"8,keyasint,omitzero"`  // as the server says
-	Publisher   Bytes     `cbor:"9,keyasint,omitzero"`  // as the server says
-	Name        Bytes     `cbor:"10,keyasint,omitzero"` // as the server says
-	Capability  string    `cbor:"11,keyasint,omitzero"` // ours, that it backs
-	Raw         Digest    `cbor:"12,keyasint,omitzero"` // blob BlobTool
-	Before      Digest    `cbor:"13,keyasint,omitzero"` // ID that it had
+	Version     Bytes     `cbor:"8,keyasint,omitempty"`  // as the server says
+	Publisher   Bytes     `cbor:"9,keyasint,omitempty"`  // as the server says
+	Name        Bytes     `cbor:"10,keyasint,omitempty"` // as the server says
+	Capability  string    `cbor:"11,keyasint,omitzero"`  // ours, that it backs
+	Raw         Digest    `cbor:"12,keyasint,omitzero"`  // blob BlobTool
+	Before      Digest    `cbor:"13,keyasint,omitzero"`  // ID that it had
 	By          Actor     `cbor:"14,keyasint,omitzero"`
 	Admin       Seq       `cbor:"15,keyasint,omitzero"`
 	Fixtures    Tristate  `cbor:"16,keyasint,omitzero"` // whether the review fixtures passed
@@ -157,7 +157,7 @@ func (a Admin) check() error {
 	case len(a.Presses) > MaxPresses, len(a.Pages) > MaxPageBlobs:
 		return errors.New("too many presses or pages")
 	}
-	return nil
+	return checkPresses(a.Presses)
 }
 
 func (f Freeze) check() error { return f.By.check() }

@@ -61,23 +61,23 @@ func (m Mode) String() string { return name(uint8(m), "none", "hold", "dwell", "
 type Proposal struct {
 	Capability   capabilities.Name       `cbor:"1,keyasint,omitzero"` // empty where resolve failed
 	Version      capabilities.Version    `cbor:"2,keyasint,omitzero"`
-	Revision     string                  `cbor:"3,keyasint,omitzero"` // adapter revision
-	SchemaDigest Digest                  `cbor:"4,keyasint,omitzero"` // of the argument schema
-	ArgsDigest   capabilities.ArgsDigest `cbor:"5,keyasint,omitzero"` // of the normalised arguments (blob BlobArguments); zero before validate
-	Name         Bytes                   `cbor:"6,keyasint,omitzero"` // as the model wrote it, at most MaxName bytes; longer names are in the raw blob alone
-	RawDigest    Digest                  `cbor:"7,keyasint,omitzero"` // of the argument bytes as the model wrote them (blob BlobRaw)
-	Slot         uint32                  `cbor:"8,keyasint,omitzero"` // the phone that asked
-	Person       string                  `cbor:"9,keyasint,omitzero"` // an opaque id, never a name
+	Revision     string                  `cbor:"3,keyasint,omitzero"`  // adapter revision
+	SchemaDigest Digest                  `cbor:"4,keyasint,omitzero"`  // of the argument schema
+	ArgsDigest   capabilities.ArgsDigest `cbor:"5,keyasint,omitzero"`  // of the normalised arguments (blob BlobArguments); zero before validate
+	Name         Bytes                   `cbor:"6,keyasint,omitempty"` // as the model wrote it, at most MaxName bytes; longer names are in the raw blob alone
+	RawDigest    Digest                  `cbor:"7,keyasint,omitzero"`  // of the argument bytes as the model wrote them (blob BlobRaw)
+	Slot         uint32                  `cbor:"8,keyasint,omitzero"`  // the phone that asked
+	Person       string                  `cbor:"9,keyasint,omitzero"`  // an opaque id, never a name
 	Ask          ID                      `cbor:"10,keyasint,omitzero"`
 	AskDigest    Digest                  `cbor:"11,keyasint,omitzero"` // of the ask's text, as the phone signed it
 	AskCounter   uint64                  `cbor:"12,keyasint,omitzero"`
 	Conversation ID                      `cbor:"13,keyasint,omitzero"`
-	RunDigest    Digest                  `cbor:"14,keyasint,omitzero"` // of the RunInvocation that holds the call
-	Step         uint16                  `cbor:"15,keyasint,omitzero"` // model step in the turn, from 1
-	Index        uint16                  `cbor:"16,keyasint,omitzero"` // proposal in the turn, from 1
-	CallID       Bytes                   `cbor:"17,keyasint,omitzero"` // the model's own id for the call
-	Taint        []Bytes                 `cbor:"18,keyasint,omitzero"` // sources that the conversation had read, as the banner names them
-	ArgsView     Digest                  `cbor:"19,keyasint,omitzero"` // of the readable arguments (blob BlobView); zero unless the log policy is view
+	RunDigest    Digest                  `cbor:"14,keyasint,omitzero"`  // of the RunInvocation that holds the call
+	Step         uint16                  `cbor:"15,keyasint,omitzero"`  // model step in the turn, from 1
+	Index        uint16                  `cbor:"16,keyasint,omitzero"`  // proposal in the turn, from 1
+	CallID       Bytes                   `cbor:"17,keyasint,omitempty"` // the model's own id for the call
+	Taint        []Bytes                 `cbor:"18,keyasint,omitempty"` // sources that the conversation had read, as the banner names them
+	ArgsView     Digest                  `cbor:"19,keyasint,omitzero"`  // of the readable arguments (blob BlobView); zero unless the log policy is view
 	Log          capabilities.LogPolicy  `cbor:"20,keyasint,omitzero"`
 	Registry     Digest                  `cbor:"21,keyasint,omitzero"` // of the registry that resolved it
 	Catalog      Digest                  `cbor:"22,keyasint,omitzero"` // of the catalog that was offered
@@ -98,29 +98,29 @@ type Decision struct {
 	Effect       capabilities.Effect  `cbor:"8,keyasint,omitzero"` // what policy judged
 	Network      capabilities.Network `cbor:"9,keyasint,omitzero"`
 	Privacy      capabilities.Privacy `cbor:"10,keyasint,omitzero"`
-	Role         uint8                `cbor:"11,keyasint,omitzero"` // of the person: 1 guest, 2 adult, 3 owner
-	Field        Bytes                `cbor:"12,keyasint,omitzero"` // the argument that validate refused
-	Next         time.Duration        `cbor:"13,keyasint,omitzero"` // boot time at which it may be asked again
-	Resource     Digest               `cbor:"14,keyasint,omitzero"` // of the resource revision that preconditions were checked against
-	By           Actor                `cbor:"15,keyasint,omitzero"` // who ended it, where somebody did
+	Role         uint8                `cbor:"11,keyasint,omitzero"`  // of the person: 1 guest, 2 adult, 3 owner
+	Field        Bytes                `cbor:"12,keyasint,omitempty"` // the argument that validate refused
+	Next         time.Duration        `cbor:"13,keyasint,omitzero"`  // boot time at which it may be asked again
+	Resource     Digest               `cbor:"14,keyasint,omitzero"`  // of the resource revision that preconditions were checked against
+	By           Actor                `cbor:"15,keyasint,omitzero"`  // who ended it, where somebody did
 }
 
 // Approval is what happened at the panel.
 type Approval struct {
 	Outcome       ApprovalOutcome         `cbor:"1,keyasint"`
-	Receipt       Bytes                   `cbor:"2,keyasint,omitzero"` // COSE_Sign1, package confirm/receipt; with Approved and only then
-	ScreenDigest  Digest                  `cbor:"3,keyasint,omitzero"` // as confirm/screen computes it
+	Receipt       Bytes                   `cbor:"2,keyasint,omitempty"` // COSE_Sign1, package confirm/receipt; with Approved and only then
+	ScreenDigest  Digest                  `cbor:"3,keyasint,omitzero"`  // as confirm/screen computes it
 	ArgsDigest    capabilities.ArgsDigest `cbor:"4,keyasint,omitzero"`
-	RequestDigest Digest                  `cbor:"5,keyasint,omitzero"` // of the request that the pages showed; zero where nothing leaves the box
-	Pages         []Digest                `cbor:"6,keyasint,omitzero"` // of blobs BlobPages, in order
+	RequestDigest Digest                  `cbor:"5,keyasint,omitzero"`  // of the request that the pages showed; zero where nothing leaves the box
+	Pages         []Digest                `cbor:"6,keyasint,omitempty"` // of blobs BlobPages, in order
 	PageCount     uint16                  `cbor:"7,keyasint,omitzero"`
 	Queued        time.Duration           `cbor:"8,keyasint,omitzero"` // boot time: entered the queue
 	Fronted       time.Duration           `cbor:"9,keyasint,omitzero"` // boot time: reached the front
 	Shown         time.Duration           `cbor:"10,keyasint,omitzero"`
 	Pressed       time.Duration           `cbor:"11,keyasint,omitzero"`
 	Completed     time.Duration           `cbor:"12,keyasint,omitzero"`
-	Expires       time.Duration           `cbor:"13,keyasint,omitzero"` // boot time; Shown, Pressed and Completed are monotonic
-	Presses       []device.Event          `cbor:"14,keyasint,omitzero"` // the edges that counted, in order, at most MaxPresses
+	Expires       time.Duration           `cbor:"13,keyasint,omitzero"`  // boot time; Shown, Pressed and Completed are monotonic
+	Presses       []device.Event          `cbor:"14,keyasint,omitempty"` // the edges that counted, in order, at most MaxPresses
 	Mode          Mode                    `cbor:"15,keyasint,omitzero"`
 	By            Actor                   `cbor:"16,keyasint,omitzero"` // who decided or took it back: ByBox with Approved, always
 	Slot          uint32                  `cbor:"17,keyasint,omitzero"` // the phone that did, if a phone
@@ -235,8 +235,8 @@ type Claim struct {
 	From         Actor             `cbor:"1,keyasint"`
 	Class        ClaimClass        `cbor:"2,keyasint"`
 	Code         capabilities.Code `cbor:"3,keyasint,omitzero"`
-	Text         Bytes             `cbor:"4,keyasint,omitzero"` // at most MaxClaimText bytes, a diagnosis and never the literal text
-	RawDigest    Digest            `cbor:"5,keyasint,omitzero"` // of the bytes that it is about (blob BlobRaw, if kept)
+	Text         Bytes             `cbor:"4,keyasint,omitempty"` // at most MaxClaimText bytes, a diagnosis and never the literal text
+	RawDigest    Digest            `cbor:"5,keyasint,omitzero"`  // of the bytes that it is about (blob BlobRaw, if kept)
 	Ask          ID                `cbor:"6,keyasint,omitzero"`
 	AskDigest    Digest            `cbor:"7,keyasint,omitzero"`
 	Slot         uint32            `cbor:"8,keyasint,omitzero"`
@@ -245,10 +245,10 @@ type Claim struct {
 	Step         uint16            `cbor:"11,keyasint,omitzero"`
 	Index        uint16            `cbor:"12,keyasint,omitzero"`
 	Count        uint16            `cbor:"13,keyasint,omitzero"`
-	Name         Bytes             `cbor:"14,keyasint,omitzero"` // of the capability, as the model wrote it
-	Catalog      Digest            `cbor:"15,keyasint,omitzero"` // of the catalog that was offered
+	Name         Bytes             `cbor:"14,keyasint,omitempty"` // of the capability, as the model wrote it
+	Catalog      Digest            `cbor:"15,keyasint,omitzero"`  // of the catalog that was offered
 	Model        Digest            `cbor:"16,keyasint,omitzero"`
-	Offered      []string          `cbor:"17,keyasint,omitzero"` // of a turn: wire names of Catalog, in their order, at most MaxOffered
+	Offered      []string          `cbor:"17,keyasint,omitempty"` // of a turn: wire names of Catalog, in their order, at most MaxOffered
 }
 
 func (p Proposal) check() error {
@@ -283,6 +283,15 @@ func (a Approval) check() error {
 		return errors.New("a receipt belongs to approved, and to nothing else")
 	case len(a.Presses) > MaxPresses, len(a.Pages) > MaxPageBlobs:
 		return errors.New("too many presses or pages")
+	}
+	return checkPresses(a.Presses)
+}
+
+func checkPresses(presses []device.Event) error {
+	for _, p := range presses {
+		if p.Mono < 0 || (p.Edge != device.Press && p.Edge != device.Release) || (p.Button != device.Approve && p.Button != device.Deny) {
+			return errors.New("not an edge of a button")
+		}
 	}
 	return nil
 }

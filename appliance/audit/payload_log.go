@@ -35,7 +35,7 @@ type Segment struct {
 	SealKey    Digest       `cbor:"5,keyasint"` // of Epoch
 	ReceiptKey Digest       `cbor:"6,keyasint"`
 	GrantKey   Digest       `cbor:"7,keyasint"`
-	Open       []OpenIntent `cbor:"8,keyasint,omitzero"` // intents without an effect, in order
+	Open       []OpenIntent `cbor:"8,keyasint,omitempty"` // intents without an effect, in order
 	// Other counts the bytes, padding included, of the log's batches so far that hold neither an intent nor an effect, as
 	// the writer counted them: they share half the quota.
 	Other    uint64 `cbor:"9,keyasint,omitzero"`
@@ -62,11 +62,11 @@ type Boot struct {
 	Image      Digest   `cbor:"1,keyasint,omitzero"`
 	Config     Digest   `cbor:"2,keyasint,omitzero"`
 	Policy     Digest   `cbor:"3,keyasint,omitzero"`
-	Models     []Digest `cbor:"4,keyasint,omitzero"`
-	Reset      string   `cbor:"5,keyasint,omitzero"` // why the box started, where it knows
-	TailBytes  uint64   `cbor:"6,keyasint,omitzero"` // unsealed bytes that were set aside and zeroed
-	TailDigest Digest   `cbor:"7,keyasint,omitzero"` // SHA-256 of them
-	Unresolved []ID     `cbor:"8,keyasint,omitzero"` // invocations whose effect was unknown at this start
+	Models     []Digest `cbor:"4,keyasint,omitempty"`
+	Reset      string   `cbor:"5,keyasint,omitzero"`  // why the box started, where it knows
+	TailBytes  uint64   `cbor:"6,keyasint,omitzero"`  // unsealed bytes that were set aside and zeroed
+	TailDigest Digest   `cbor:"7,keyasint,omitzero"`  // SHA-256 of them
+	Unresolved []ID     `cbor:"8,keyasint,omitempty"` // invocations whose effect was unknown at this start
 	Registry   Digest   `cbor:"9,keyasint,omitzero"`
 	Build      string   `cbor:"10,keyasint,omitzero"`
 	Binary     Digest   `cbor:"11,keyasint,omitzero"`
@@ -141,8 +141,8 @@ type Export struct {
 	Last         Seq    `cbor:"3,keyasint"`
 	LastLink     Digest `cbor:"4,keyasint"`
 	OK           bool   `cbor:"5,keyasint,omitzero"`
-	Sums         Digest `cbor:"6,keyasint,omitzero"` // SHA-256 of the copy's SHA256SUMS
-	Volume       Bytes  `cbor:"7,keyasint,omitzero"` // the medium's own name, untrusted
+	Sums         Digest `cbor:"6,keyasint,omitzero"`  // SHA-256 of the copy's SHA256SUMS
+	Volume       Bytes  `cbor:"7,keyasint,omitempty"` // the medium's own name, untrusted
 	Redacted     bool   `cbor:"8,keyasint,omitzero"`
 	Code         string `cbor:"9,keyasint,omitzero"`
 	By           Actor  `cbor:"10,keyasint,omitzero"`

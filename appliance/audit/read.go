@@ -50,6 +50,8 @@ type place struct {
 type damage struct {
 	place
 	err error
+	// written says that the frame there has the link that follows: whatever is wrong with it was not left by a power cut.
+	written bool
 }
 
 func (d *damage) Error() string {
@@ -97,19 +99,24 @@ func (c *chain) walk(s segment, index uint32, visit func(found) error) (end int6
 			return end, nil
 		}
 		e, err := s.entry(c.codec, offset)
+		refused := func(err error) (int64, error) {
+			f := e.frame
+			written := f.size > 0 && f.link == link(c.link, f.class, f.digest)
+			return end, &damage{place: place{segment: index, offset: int64(offset), seq: c.next}, err: err, written: written}
+		}
 		if err != nil {
-			return damaged(err)
+			return refused(err)
 		}
 		r := e.record
 		if e.frame.redacted {
 			r.Seq = c.next
 		}
 		if err := opens(r, index, int64(offset)); err != nil {
-			return damaged(err)
+			return refused(err)
 		}
 		c.calls.opened = e.press
 		if err := c.step(r, e.frame.digest, e.frame.link, e.frame.class); err != nil {
-			return damaged(err)
+			return refused(err)
 		}
 		if visit != nil {
 			f := found{Record: r, place: place{segment: index, offset: int64(offset), seq: r.Seq}, frame: e.frame}

@@ -131,6 +131,9 @@ func Verify(ctx context.Context, fsys fs.FS, o VerifyOptions) (Report, error) {
 	r.Root, r.Epochs, r.Head, r.Seals = v.chain.root, v.chain.epoch.N, v.chain.sealed, v.chain.seals
 	r.Unproven = uint64(v.chain.next - v.chain.first)
 	r.Open, r.Pruned = v.chain.calls.openIntents(), v.chain.keeping.pruned
+	if err := v.chain.checkLastSeal(); err != nil && r.Status != Altered {
+		v.problem(Altered, place{segment: v.segments[len(v.segments)-1], seq: r.Head.Seq}, "the last seal: "+err.Error())
+	}
 	if r.Problem == nil {
 		v.finish()
 	}
@@ -203,7 +206,7 @@ func (v *verifier) segment(index uint32) error {
 		return err
 	}
 	defer v.ahead.release(s)
-	at := place{segment: index, offset: s.size, seq: v.chain.next}
+	at, before := place{segment: index, offset: s.size, seq: v.chain.next}, v.chain.seals
 	if _, err := v.chain.walk(s.segment, index, v.visit); err != nil {
 		return err
 	}
@@ -211,7 +214,8 @@ func (v *verifier) segment(index uint32) error {
 		at.seq = v.chain.next
 		return &damage{place: at, err: fmt.Errorf("the file is %d bytes, where segments have %d", s.size, SegmentSize)}
 	}
-	if v.chain.first != v.chain.next || v.chain.seals == 0 {
+	// Power may have gone after a segment was begun and before its first batch, so the last one may be all zeros.
+	if last := v.segments[len(v.segments)-1]; v.chain.seals == before && (before == 0 || index != last) {
 		return &damage{place: at, err: errors.New("nothing was sealed")}
 	}
 	return nil
@@ -228,7 +232,7 @@ func (v *verifier) visit(f found) error {
 		v.missing[f.seq] = f.frame.digest
 	}
 	if err := v.keys.visit(f); err != nil {
-		return &damage{place: f.place, err: err}
+		return &damage{place: f.place, err: err, written: true}
 	}
 	switch p := f.Payload.(type) {
 	case *Boot:
@@ -245,7 +249,7 @@ func (v *verifier) visit(f found) error {
 	case *Seal:
 		v.sawHead = v.sawHead || v.chain.sealed.Code() == v.o.Head
 		if err := v.compare(f.seq, p); err != nil {
-			return &damage{place: f.place, err: err}
+			return &damage{place: f.place, err: err, written: true}
 		}
 	}
 	if v.o.Visit == nil {
@@ -255,10 +259,11 @@ func (v *verifier) visit(f found) error {
 }
 
 // judge tells damage that a power cut leaves from damage that it does not: batches are written one after the other, each
-// with its seal last, into zeros. A seal after the damaged frame says that it was whole once.
+// with its seal last, into zeros. A seal after the damaged frame says that it was whole once, and a link that follows says
+// that the frame is as somebody wrote it.
 func (v *verifier) judge(d *damage) error {
 	status := Incomplete
-	if d.segment != v.segments[len(v.segments)-1] {
+	if d.written || d.segment != v.segments[len(v.segments)-1] {
 		status = Altered
 	} else {
 		f, err := v.fsys.Open(segmentName(d.segment))
@@ -284,15 +289,14 @@ func (v *verifier) judge(d *damage) error {
 // finish asks what can only be asked at the end.
 func (v *verifier) finish() {
 	end := place{segment: v.segments[len(v.segments)-1], seq: v.chain.next}
-	if err := v.chain.checkLastSeal(); err != nil {
-		v.problem(Altered, end, "the last seal: "+err.Error())
+	if !v.front(end) {
 		return
 	}
 	if v.o.Root != (Digest{}) && v.o.Root != v.chain.root {
 		v.problem(Altered, place{}, "the log was begun by another root key than the one given")
 		return
 	}
-	if !v.front(end) || !v.anchored(end) {
+	if !v.anchored(end) {
 		return
 	}
 	if !v.sawHead {
