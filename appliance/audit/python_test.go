@@ -95,6 +95,14 @@ func second(t *testing.T, specimens []specimen) []verdict {
 		if s.o.Root != (audit.Digest{}) {
 			args["root"] = s.o.Root.String()
 		}
+		var kept []string
+		for k, seal := range s.o.Anchors {
+			kept = append(kept, filepath.Join(at, fmt.Sprintf("kept-%d", k)))
+			writeSparse(t, kept[k], seal)
+		}
+		if kept != nil {
+			args["anchors"] = kept
+		}
 		for name, content := range s.files {
 			writeSparse(t, filepath.Join(at, name), content)
 		}

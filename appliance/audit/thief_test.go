@@ -168,7 +168,7 @@ func richLog(t *testing.T) []part {
 	begins := len(f.frames)
 	f.add([16]byte{}, audit.Segment{
 		Index: 1, First: f.next, PrevLink: f.link, Epoch: 1, SealKey: epoch.SealKey, ReceiptKey: epoch.ReceiptKey, GrantKey: epoch.GrantKey,
-		Open: []audit.OpenIntent{open}, Exported: at - 1,
+		Open: []audit.OpenIntent{open}, Exported: at - 1, Export: exported,
 	})
 	f.add([16]byte{}, epoch)
 	f.seal()

@@ -44,7 +44,7 @@ EXIT = {INTACT: 0, ALTERED: 1, INCOMPLETE: 2}
 PAYLOADS = """
 genesis     version:1..1 root:digest statement:octets
 segment     index:u32 first:u64 prev-link:digest epoch:u32 seal-key:digest receipt-key:digest grant-key:digest
-            open?:[64:open-intent] other?:u64 exported?:u64 pruned?:u32
+            open?:[64:open-intent] other?:u64 exported?:u64 pruned?:u32 export?:u64
 boot        image?:digest config?:digest policy?:digest models?:[256:digest] reset?:words tail-bytes?:u64
             tail-digest?:digest unresolved?:[256:id] registry?:digest build?:words binary?:digest engine?:digest
             program?:1..2 panel?:words
@@ -124,9 +124,13 @@ class Malformed(Exception):
     """Bytes that are not what the format says."""
 
 
-def need(holds, why):
+class Cut(Malformed):
+    """Bytes that end too early."""
+
+
+def need(holds, why, error=Malformed):
     if not holds:
-        raise Malformed(why)
+        raise error(why)
 
 
 # Deterministic CBOR (RFC 8949 section 4.2.1), without floats, tags, null and indefinite lengths.
@@ -134,13 +138,13 @@ def need(holds, why):
 
 def head(data, at):
     """Read one CBOR head: (major type, argument, offset behind it)."""
-    need(at < len(data), "the bytes end within a value")
+    need(at < len(data), "the bytes end within a value", Cut)
     major, low = data[at] >> 5, data[at] & 31
     if low < 24:
         return major, low, at + 1
     need(low < 28, "an indefinite or reserved length")
     end = at + 1 + (1 << (low - 24))
-    need(end <= len(data), "the bytes end within a value")
+    need(end <= len(data), "the bytes end within a value", Cut)
     value = int.from_bytes(data[at + 1 : end], "big")
     need(value >= (24 if low == 24 else 1 << (4 << (low - 24))), "a longer encoding than need be")
     return major, value, end
@@ -153,7 +157,7 @@ def take(data, at, depth=0):
     if major < 2:
         return (n if major == 0 else -1 - n), at
     if major < 4:
-        need(n <= len(data) - at, "the bytes end within a value")
+        need(n <= len(data) - at, "the bytes end within a value", Cut)
         piece = bytes(data[at : at + n])
         try:
             return (piece if major == 2 else piece.decode("utf-8")), at + n
@@ -385,19 +389,20 @@ class Anchors:
 
     def advance(self):
         """Follow one more entry. False where none is whole any more."""
+        begins = self.data[self.at : self.at + 2]
+        need(any(kind.startswith(begins) for kind in (b"\x82\0", b"\x84\1")), "no anchor")
         try:
-            entry, end = take(self.data, self.at)
-            need(type(entry) is list and entry and type(entry[0]) is int, "no anchor")
-            shape = (entry[0], [type(part) for part in entry[1:]])
-            need(shape in ((0, [bytes]), (1, [bytes] * 3)), "no anchor")
-        except Malformed:
+            entry, self.at = take(self.data, self.at)
+        except Cut:  # power was lost while it was written
             return False
-        self.at, self.bodies = end, entry[1:] if self.root is None else entry[2:]
+        need(all(type(part) is bytes for part in entry[1:]), "no anchor")
         need((self.root is None) == (entry[0] == 0), "the genesis is the first anchor, and only that")
         if self.root is None:
+            self.bodies = entry[1:]
             self.root, self.keys = genesis_of(Record(entry[1]))
             return True
         need(len(entry[1]) == 32, "an anchor's link is not 32 bytes")
+        self.bodies = entry[2:]
         epoch, seal = Record(entry[2]), Record(entry[3])
         need((epoch.kind, seal.kind, seal.seq) == ("epoch", "seal", epoch.seq + 1), "an anchor is no epoch's")
         need(epoch["n"] == self.keys[0] + 1, "an anchor is not the next epoch's")
@@ -650,8 +655,8 @@ class Verifier:
         need(r["index"] == number and r["first"] == self.seq and r["prev-link"] == self.link, "the segment record is misplaced")
         need(keys_of(r) == self.keys, "the segment record names other keys than those in force")
         need((r["open"] or []) == self.calls.open(), "the segment record names other open intents")
-        kept = (self.exported, self.pruned)
-        need((r["exported"] or 0, r["pruned"] or 0) == kept, "the segment record has another export or prune")
+        kept = (self.exported, self.export, self.pruned)
+        need((r["exported"] or 0, r["export"] or 0, r["pruned"] or 0) == kept, "the segment record has another export or prune")
 
     def on_boot(self, *_):
         self.calls.restart()
@@ -703,8 +708,6 @@ class Verifier:
 
     def conclude(self):
         """What can be said only at the end of a log in which nothing else is wrong: a Problem or None."""
-        if self.want_root and self.root and self.root != self.want_root:
-            return Problem("the log was begun by another root key", 0, 0, 0, ALTERED)
         if self.begun:
             first, where = self.begun["index"], (self.begun["index"], 0, self.first)
             if self.pruned < first:
@@ -715,6 +718,8 @@ class Verifier:
             if prune and prune["last-segment"] == first - 1:
                 if (prune["last"], prune["last-link"]) != (self.first - 1, self.begun["prev-link"]):
                     return Problem("the segment does not follow what was pruned", *where, ALTERED)
+        if self.want_root and self.root != self.want_root:
+            return Problem("the log was begun by another root key", 0, 0, 0, ALTERED)
         for claims in self.kept:
             if claims["size"] >= self.seq:
                 return self.at_end("the log ends before a seal that was kept elsewhere: it was rolled back", INCOMPLETE)
