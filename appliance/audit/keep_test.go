@@ -406,7 +406,8 @@ func TestUnknownEffectsAreListedUntilSomebodyLookedForGood(t *testing.T) {
 	for range 2 { // a second start finds it as well
 		l = open(t, clk, disk)
 		got := l.Unknown()
-		if len(got) != 1 || got[0].Inv != audit.ID(c.Inv) || got[0].Proposal.Capability != "web.search" || !bytes.HasPrefix(got[0].View, []byte("Search for")) {
+		if len(got) != 1 || got[0].Inv != audit.ID(c.Inv) || got[0].Proposal.Capability != "web.search" || !bytes.HasPrefix(got[0].View, []byte("Search for")) ||
+			got[0].Intent != i.Seq() || got[0].Cause != audit.CauseRecovery || got[0].Code != capabilities.CodeInterrupted || !bytes.HasPrefix(got[0].Arguments, []byte(`{"query"`)) {
 			t.Fatalf("got %+v", got)
 		}
 		if err := l.Close(); err != nil {

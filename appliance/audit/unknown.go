@@ -9,11 +9,15 @@ import (
 
 // UnknownEffect is a promised call of which nobody can say what became of it. It is never executed again.
 type UnknownEffect struct {
-	Inv      ID
-	Effect   Seq      // the record that says unknown
-	Wall     int64    // Unix milliseconds of the promise; 0 where the clock was not set
-	Proposal Proposal // zero where it is further back than the last two segments
-	View     []byte   // the readable rendering (BlobView), where it was kept
+	Inv       ID
+	Intent    Seq      // the record that promised it
+	Effect    Seq      // the record that says unknown
+	Wall      int64    // Unix milliseconds of the promise; 0 where the clock was not set
+	Proposal  Proposal // zero where it is further back than the last two segments
+	Arguments []byte   // the normalised arguments (BlobArguments), where they were kept
+	View      []byte   // the readable rendering (BlobView), where it was kept
+	Code      capabilities.Code
+	Cause     Cause
 }
 
 // unknowns finds unknown effects in the records of the last two segments.
@@ -40,8 +44,12 @@ func (u *unknowns) forget(inv ID) {
 func (u *unknowns) see(r Record) {
 	switch p := r.Payload.(type) {
 	case *Blob:
-		if p.Purpose == BlobView && r.Inv != (ID{}) {
+		switch {
+		case r.Inv == ID{}:
+		case p.Purpose == BlobView:
 			u.call(r.Inv).View = clone(p.Bytes)
+		case p.Purpose == BlobArguments:
+			u.call(r.Inv).Arguments = clone(p.Bytes)
 		}
 	case *Proposal:
 		u.call(r.Inv).Proposal = *p
@@ -56,7 +64,8 @@ func (u *unknowns) see(r Record) {
 			u.forget(r.Inv)
 			return
 		}
-		u.call(r.Inv).Effect = r.Seq
+		c := u.call(r.Inv)
+		c.Intent, c.Effect, c.Code, c.Cause = p.Intent, r.Seq, p.Code, p.Cause
 		u.open[r.Inv] = struct{}{}
 	case *Observe:
 		if p.Final {
