@@ -174,6 +174,7 @@ func start(ctx context.Context, o Options) (*guard, error) {
 		g.journal.close()
 		return nil, fmt.Errorf("guard: grant key file: %w", err)
 	}
+	g.journal.recall(ctx)
 	return g, nil
 }
 

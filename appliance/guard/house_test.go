@@ -7,6 +7,8 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/json"
+	"errors"
 	"log/slog"
 	"net"
 	"os"
@@ -208,6 +210,17 @@ func find[P audit.Payload](records []audit.Entered) (out []P) {
 		}
 	}
 	return out
+}
+
+// person is the opaque name of the person who was paired first.
+func (h *house) person() string {
+	h.t.Helper()
+	b, err := os.ReadFile(filepath.Join(h.opts.StateDir, "phones.json"))
+	var f struct{ Phones []struct{ Person string } }
+	if err := errors.Join(err, json.Unmarshal(b, &f)); err != nil {
+		h.t.Fatal(err)
+	}
+	return f.Phones[0].Person
 }
 
 // reports are the claims that the gateway made, without those that end a turn.

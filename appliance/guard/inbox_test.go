@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/audit/audittest"
+	"assent.home.arpa/appliance/clock/clocktest"
 	"assent.home.arpa/appliance/grant"
 	"assent.home.arpa/appliance/ipc"
 	"assent.home.arpa/appliance/wire"
@@ -115,6 +117,91 @@ func TestUnknownOutcomeWaitsUntilAPersonHasSeenIt(t *testing.T) {
 	})
 }
 
+// cutOff leaves a log on disk in which calls were promised and the power went: a search by the phone in slot 1, and a look
+// at the box itself.
+func cutOff(t *testing.T, disk *audittest.Disk, clk *clocktest.Clock, person string) (inv capabilities.InvocationID) {
+	t.Helper()
+	l, err := audit.Open(t.Context(), audittest.Options(clk, disk))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, name := range []capabilities.Name{"find.pages", "box.state"} {
+		c := audittest.Automatic(byte(n + 1))
+		args, digest := audit.BlobOf(audit.BlobArguments, c.Inv, []byte(query))
+		c.Blobs, c.Proposal.ArgsDigest, c.Intent.ArgsDigest = []audit.Entry{args}, capabilities.ArgsDigest(digest), capabilities.ArgsDigest(digest)
+		c.Proposal.Capability, c.Proposal.Slot, c.Proposal.Person = name, 1, person
+		if _, err := l.Intend(t.Context(), c.Entries(), c.Intent, c.Inv); err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			inv = c.Inv
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return inv
+}
+
+// W14, D3: the power goes in the middle of a call. The next start finds it, once, and so does every later one until somebody
+// has seen it; a look at the box itself that was cut off is nobody's concern.
+func TestPowerCutLeavesAnUnknownOutcomeInTheInbox(t *testing.T) {
+	disk := audittest.NewDisk()
+	liveOn(t, t.TempDir(), disk, func(t *testing.T, h *house) {
+		p := h.pair("Kitchen")
+		h.close()
+		inv := cutOff(t, disk, h.clock, h.person())
+		h.start()
+		for range 2 {
+			got := h.inbox(p.slot)
+			if len(got) != 1 || got[0].Inv != inv || !got[0].Cut || got[0].Text != "tall towers" || got[0].When == 0 || got[0].Seq == 0 || got[0].Why != capabilities.CodeInterrupted {
+				t.Fatalf("the inbox holds %+v", got)
+			}
+			h.shows("1 unknown outcome", "see it on a phone", 1)
+			h.restart()
+		}
+		// Lost with its disk, the list comes back from the log.
+		h.close()
+		if err := os.Remove(filepath.Join(h.opts.StateDir, "inbox.json")); err != nil {
+			t.Fatal(err)
+		}
+		h.start()
+		if got := h.inbox(p.slot); len(got) != 1 {
+			t.Fatalf("without its file the inbox holds %+v", got)
+		}
+		if _, err := h.seen(p, inv); err != nil {
+			t.Fatal(err)
+		}
+		h.shows("", "", 1)
+		h.restart()
+		if got := h.inbox(p.slot); len(got) != 0 {
+			t.Errorf("what was seen is back: %+v", got)
+		}
+		if n := h.courier.count(); n != 0 {
+			t.Errorf("%d calls were made again", n)
+		}
+	})
+}
+
+// Nothing leaves the inbox that is not on flash as seen.
+func TestSeenNeedsTheAudit(t *testing.T) {
+	disk := audittest.NewDisk()
+	liveOn(t, t.TempDir(), disk, func(t *testing.T, h *house) {
+		p := h.pair("Kitchen")
+		h.courier.answer = interrupted
+		k := h.propose(h.gateway, search(h.turn(p, ipc.ID{1}), query))
+		h.want(h.approve(k), capabilities.Unknown, capabilities.CodeInterrupted)
+		disk.Arm(audittest.Fault{At: 1, Err: errors.New("the card is gone"), Dead: true})
+		if _, err := h.seen(p, k.pending.Inv); !refused(err, capabilities.CodeAuditUnavailable) {
+			t.Errorf("without an audit: %v", err)
+		}
+		if got := h.inbox(p.slot); len(got) != 1 {
+			t.Errorf("the inbox holds %+v", got)
+		}
+		disk.Arm(audittest.Fault{})
+	})
+}
+
 // A call that read nothing but the box leaves nothing to be told.
 func TestUnknownLookAtTheBoxItselfIsClosedAtOnce(t *testing.T) {
 	live(t, t.TempDir(), func(t *testing.T, h *house) {
@@ -145,7 +232,7 @@ func TestInboxIsBounded(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "state", "inbox.json"), []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	live(t, dir, func(t *testing.T, h *house) {
+	liveOn(t, dir, audittest.NewDisk(), func(t *testing.T, h *house) {
 		p := h.pair("Kitchen")
 		h.courier.answer = interrupted
 		var last card

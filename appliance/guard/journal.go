@@ -1,9 +1,11 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -57,6 +59,20 @@ func (j *journal) open(ctx context.Context) {
 	_ = j.noted(nil, true)
 }
 
+// recall tells of the calls that were unknown already when the log was opened: of those that this start found, and of
+// those that nobody was told of before the last process ended.
+func (j *journal) recall(ctx context.Context) {
+	log, err := j.current()
+	if err != nil {
+		return
+	}
+	for _, u := range slices.SortedFunc(slices.Values(log.Unknown()), func(a, b audit.UnknownEffect) int { return cmp.Compare(a.Effect, b.Effect) }) {
+		j.lost(ctx, lostCall{
+			inv: u.Inv, intent: u.Intent, proposal: u.Proposal, args: u.Arguments, wall: u.Wall, code: u.Code, cut: u.Cause == audit.CauseRecovery,
+		})
+	}
+}
+
 // retry finds out whether room was made since the log was full. Whoever makes it has no way to say so.
 func (j *journal) retry(ctx context.Context) {
 	if trouble(j.Err()) != ipc.AuditFull {
@@ -64,6 +80,7 @@ func (j *journal) retry(ctx context.Context) {
 	}
 	if log, _ := j.current(); log == nil {
 		j.open(ctx)
+		j.recall(ctx)
 		return
 	}
 	_ = j.Barrier(ctx) // its failure is what is known already

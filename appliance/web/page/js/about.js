@@ -96,7 +96,7 @@ export class About {
     const { items, older } = this.inbox;
     const count = items.length + older;
     byID('lost').hidden = count === 0;
-    byID('lost').replaceChildren(count === 1 ? 'One outcome is unknown. What happened?' : 'Some outcomes are unknown. What happened?', el('span', { class: 'count' }, String(count)));
+    byID('lost').replaceChildren(count === 1 ? 'Outcome unknown: what happened?' : 'Outcomes unknown: what happened?', el('span', { class: 'count' }, String(count)));
     byID('about-title').textContent = count ? 'What happened?' : 'The box’s record';
     byID('about-body').replaceChildren(
       ...items.map((u) => unknownCard(u, this.slot, this.#actions.seen)),
