@@ -556,43 +556,51 @@ func TestMemoryIsBounded(t *testing.T) {
 // TestNothingOfACallIsLeftOut: whatever happens in whatever order, each call is one story that names all its records.
 func TestNothingOfACallIsLeftOut(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		b := newBox(t)
-		b.noon()
-		var open []audit.Intent
-		for i := range rapid.IntRange(1, 12).Draw(r, "calls") {
-			c := audittest.Automatic(byte(i + 1))
-			if rapid.Bool().Draw(r, "pressed") {
-				c = audittest.Required(b.clock, byte(i+1))
-			}
-			switch rapid.IntRange(0, 3).Draw(r, "what") {
-			case 0:
-				b.barrier(append(c.Entries(), audit.Entry{Inv: c.Inv, Payload: audit.Withdraw{By: audit.ByPhone}}, audit.Entry{
-					Inv: c.Inv, Payload: audit.Decision{Stage: capabilities.StageExecute, Verdict: audit.Refuse, Status: capabilities.Withdrawn},
-				})...)
-			case 1:
-				open = append(open, b.intend(c))
-			case 2:
-				b.effect(b.intend(c), audit.EffectRecord{Status: capabilities.Failed})
-			case 3:
-				b.intend(c)
-				b.cut()
-				open = nil
-			}
-			if len(open) > 0 && rapid.Bool().Draw(r, "settle") {
-				n := rapid.IntRange(0, len(open)-1).Draw(r, "which")
-				b.effect(open[n], audit.EffectRecord{Status: capabilities.Done}, audit.Entry{Inv: open[n].Inv(), Payload: audit.Observe{
-					Intent: open[n].Seq(), Final: true, By: audit.ByGuard, Status: capabilities.Done,
+		var records []audit.Entered
+		write := func(inv audit.ID, payloads ...audit.Payload) {
+			for _, p := range payloads {
+				records = append(records, audit.Entered{Record: audit.Record{
+					Kind: p.Kind(), Seq: audit.Seq(len(records)), BootID: audit.ID{1}, Inv: inv, Payload: p,
 				}})
-				open = slices.Delete(open, n, n+1)
 			}
 		}
-		records := b.records()
+		seal := func() { write(audit.ID{}, &audit.Seal{}) }
+		propose := func(inv audit.ID) {
+			write(inv, &audit.Blob{Purpose: audit.BlobRaw}, &audit.Proposal{Capability: "web.search"})
+			if rapid.Bool().Draw(r, "pressed") {
+				write(inv, &audit.Decision{Stage: capabilities.StagePolicy, Verdict: audit.Confirm}, &audit.Approval{Outcome: audit.Approved, PageCount: 1})
+			} else {
+				write(inv, &audit.Decision{Stage: capabilities.StagePolicy, Verdict: audit.Allow})
+			}
+		}
+		var running []audit.ID
+		for i := range rapid.IntRange(1, 20).Draw(r, "calls") {
+			inv := audit.ID{0: 0xca, 15: byte(i)}
+			propose(inv)
+			if rapid.Bool().Draw(r, "taken back") {
+				write(inv, &audit.Withdraw{By: audit.ByPhone}, &audit.Decision{Stage: capabilities.StageConfirm, Verdict: audit.Refuse, Status: capabilities.Withdrawn})
+			} else {
+				write(inv, &audit.IntentRecord{})
+				seal()
+				running = append(running, inv)
+			}
+			for len(running) > 0 && rapid.Bool().Draw(r, "settles") {
+				n := rapid.IntRange(0, len(running)-1).Draw(r, "which")
+				status := rapid.SampledFrom([]capabilities.Status{capabilities.Done, capabilities.Failed, capabilities.Unknown}).Draw(r, "status")
+				write(running[n], &audit.EffectRecord{Status: status}, &audit.Observe{Status: status, Final: status != capabilities.Unknown})
+				if status == capabilities.Unknown && rapid.Bool().Draw(r, "seen") {
+					seal()
+					write(running[n], &audit.Observe{Status: status, Final: true, By: audit.ByPhone})
+				}
+				running = slices.Delete(running, n, n+1)
+				if rapid.Bool().Draw(r, "sealed") {
+					seal()
+				}
+			}
+		}
 		named := map[audit.Seq]string{}
 		told := map[string]int{}
 		for _, s := range tell(t, records) {
-			if s.Kind != story.KindCall {
-				continue
-			}
 			told[s.ID]++
 			for _, step := range s.Steps {
 				for _, seq := range step.Records {
@@ -601,7 +609,7 @@ func TestNothingOfACallIsLeftOut(t *testing.T) {
 			}
 		}
 		for _, e := range records {
-			if e.Inv == (audit.ID{}) || e.Kind == audit.KindBlob {
+			if e.Kind == audit.KindSeal || e.Kind == audit.KindBlob {
 				continue
 			}
 			if id := e.Inv.String(); named[e.Seq] != id || told[id] != 1 {
