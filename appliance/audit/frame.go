@@ -52,6 +52,13 @@ func appendFrame(dst []byte, prev Digest, class byte, body []byte) ([]byte, Dige
 	return appendString(dst, l[:]), l
 }
 
+// appendRedacted appends the frame of a blob whose body is gone.
+func appendRedacted(dst []byte, body, link Digest) []byte {
+	dst = append(dst, 0x83, classBlob, 0x81)
+	dst = appendString(dst, body[:])
+	return appendString(dst, link[:])
+}
+
 // rawFrame is a frame taken apart, not yet checked against the frame before it.
 type rawFrame struct {
 	class    byte

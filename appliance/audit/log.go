@@ -98,6 +98,8 @@ type Log struct {
 	root    Digest
 	unknown []UnknownEffect
 
+	redacting sync.Mutex // one redaction at a time: there is one redact.todo
+
 	mu   sync.Mutex
 	head Head
 	room Room

@@ -43,7 +43,11 @@ func openWriter(o Options) (_ *writer, err error) {
 	}
 	w.budget.quota = w.quota
 	w.turned = o.Clock.Boot()
-	if err := w.open(o); err != nil {
+	err = w.open(o)
+	if err == nil {
+		err = w.resumeAtStart()
+	}
+	if err != nil {
 		w.close()
 		if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrUnavailable) {
 			return nil, err
