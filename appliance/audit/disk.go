@@ -26,6 +26,11 @@ type Disk interface {
 	// Rename replaces newName, atomically. It is durable after Sync.
 	Rename(oldName, newName string) error
 	Remove(name string) error
+	// Dirs returns the names of all directories, sorted.
+	Dirs() ([]string, error)
+	// Move moves a file into the directory dir, which it makes where there is none. It is durable after Sync, and until
+	// then the file is here or there.
+	Move(name, dir string) error
 	// Sync makes names durable: fsync(2) of the directory.
 	Sync() error
 	Close() error
@@ -42,6 +47,9 @@ type File interface {
 	Sync() error
 }
 
+// lockFile is what flock(2) is taken on.
+const lockFile = "LOCK"
+
 // OpenDir returns the Disk in a directory, which it creates for this user alone.
 func OpenDir(dir string) (Disk, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -57,7 +65,7 @@ func OpenDir(dir string) (Disk, error) {
 type osDisk struct{ root *os.Root }
 
 func (d osDisk) Lock() (func() error, error) {
-	f, err := d.root.OpenFile("LOCK", os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := d.root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -71,14 +79,17 @@ func (d osDisk) Lock() (func() error, error) {
 	return f.Close, nil
 }
 
-func (d osDisk) List() ([]string, error) {
+func (d osDisk) List() ([]string, error) { return d.names(fs.FileMode.IsRegular) }
+func (d osDisk) Dirs() ([]string, error) { return d.names(fs.FileMode.IsDir) }
+
+func (d osDisk) names(of func(fs.FileMode) bool) ([]string, error) {
 	entries, err := fs.ReadDir(d.root.FS(), ".")
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Type().IsRegular() {
+		if of(e.Type()) {
 			names = append(names, e.Name())
 		}
 	}
@@ -105,8 +116,21 @@ func (d osDisk) Create(name string) (File, error) {
 func (d osDisk) Rename(oldName, newName string) error { return d.root.Rename(oldName, newName) }
 func (d osDisk) Remove(name string) error             { return d.root.Remove(name) }
 
-func (d osDisk) Sync() error {
-	f, err := d.root.Open(".")
+func (d osDisk) Move(name, dir string) error {
+	if err := d.root.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := d.root.Rename(name, dir+"/"+name); err != nil {
+		return err
+	}
+	// The new name first: Sync, which makes the old one go, comes later.
+	return d.sync(dir)
+}
+
+func (d osDisk) Sync() error { return d.sync(".") }
+
+func (d osDisk) sync(dir string) error {
+	f, err := d.root.Open(dir)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,11 @@
 //	key.cur, key.next       the private seal key in force, and the next until its epoch is sealed
 //	root.pub                the device root key, in hexadecimal, for people to compare
 //	torn-*.bin              tails that a start set aside, the newest 16
+//	redact.todo             a redaction under way, until its last body is gone
+//	replace.tmp             a file that is to take another's place and is not finished
+//	damaged-0001/           a log that could not be opened and was set aside (SetAside), as it was but for its private keys
+//	setaside.todo           while that is under way: Open refuses
+//	previous.log            CBOR {1: which directory, 2: link of the last seal there}: the next genesis names it
 //
 // # Bytes
 //

@@ -62,6 +62,9 @@ func (w *writer) open(o Options) error {
 	if err != nil {
 		return err
 	}
+	if slices.Contains(names, setAsideTodo) {
+		return fmt.Errorf("%w: it is being set aside; set it aside again to finish", ErrCorrupt)
+	}
 	segments := indexes(names, segmentSuffix)
 	var found past
 	if len(segments) > 0 {
@@ -364,7 +367,13 @@ func (w *writer) create(o Options, begun bool) error {
 	if err := w.begin(0); err != nil {
 		return err
 	}
-	claims, err := c.encode(GenesisClaims{Version: Version, Root: rootKey.public(), SealKey: w.key.public(), Image: o.Boot.Image})
+	previous, _, err := c.readDamaged(w.disk, previousLog)
+	if err != nil {
+		return fmt.Errorf("what is known of the log before this one: %w", err)
+	}
+	claims, err := c.encode(GenesisClaims{
+		Version: Version, Root: rootKey.public(), SealKey: w.key.public(), Image: o.Boot.Image, PrevLog: previous.Link,
+	})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing/fstest"
@@ -227,7 +228,20 @@ func (d *Disk) Lock() (func() error, error) {
 func (d *Disk) List() ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Sorted(maps.Keys(d.names)), nil
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(d.names)), func(n string) bool { return strings.Contains(n, "/") }), nil
+}
+
+// Dirs implements audit.Disk. A directory is there with its first file.
+func (d *Disk) Dirs() ([]string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dirs := map[string]struct{}{}
+	for name := range d.names {
+		if dir, _, ok := strings.Cut(name, "/"); ok {
+			dirs[dir] = struct{}{}
+		}
+	}
+	return slices.Sorted(maps.Keys(dirs)), nil
 }
 
 // Open implements audit.Disk.
@@ -261,7 +275,12 @@ func (d *Disk) Create(name string) (audit.File, error) {
 }
 
 // Rename implements audit.Disk.
-func (d *Disk) Rename(oldName, newName string) error {
+func (d *Disk) Rename(oldName, newName string) error { return d.rename(oldName, newName) }
+
+// Move implements audit.Disk.
+func (d *Disk) Move(name, dir string) error { return d.rename(name, dir+"/"+name) }
+
+func (d *Disk) rename(oldName, newName string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.op(); err != nil {
