@@ -13,11 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/audit/export"
 )
 
 func (a *app) newAuditCmd() *cobra.Command {
 	return group("audit", "Verify and read what a box recorded", a.newAuditVerifyCmd(), a.newAuditShowCmd(), a.newAuditWhyCmd(),
-		a.newAuditStatsCmd())
+		a.newAuditStatsCmd(), a.newAuditExportCmd(), a.newAuditServeCmd())
 }
 
 // auditFlags are what a person may hold a log against.
@@ -106,8 +107,10 @@ func verifyDir(ctx context.Context, path string, o audit.VerifyOptions) (audit.R
 	return verifyLog(ctx, log, o)
 }
 
-// verifyLog is audit.Verify for what a person gave it: an anchor that is none is wrong usage.
+// verifyLog is audit.Verify for what a person gave it: an anchor that is none is wrong usage, and a copy that says that
+// texts were left out on purpose is intact without them.
 func verifyLog(ctx context.Context, log fs.FS, o audit.VerifyOptions) (audit.Report, error) {
+	o.Withheld = o.Withheld || export.Redacted(log)
 	r, err := audit.Verify(ctx, log, o)
 	if len(o.Anchors) > 0 && errors.Is(err, audit.ErrMalformed) {
 		err = &exitError{exitWrongCall, fmt.Errorf("--anchor: %w", err)}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/audit/export"
+	"assent.home.arpa/appliance/clock"
+	"assent.home.arpa/inference/model"
+)
+
+func (a *app) newAuditExportCmd() *cobra.Command {
+	var o export.Options
+	cmd := &cobra.Command{
+		Use:   "export PATH DIR",
+		Short: "Copy a log to a stick or directory, with a page to read it",
+		Long: "Copy the log in the directory PATH to a new directory in DIR: the evidence byte for byte, what explains it, and a page\n" +
+			"that opens in any browser. The copy appears whole or not at all; each file is read back. The log may be in use.\n" +
+			"A log that is damaged is copied too, and the exit status says so. With --redact, literal texts are left out, and the\n" +
+			"copy still verifies.\n\n" +
+			"Exit status: 0 copied and intact, 1 copied and altered, 2 copied and incomplete, or not copied.",
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			log, err := openLog(args[0])
+			if err != nil {
+				return err
+			}
+			root, err := os.OpenRoot(args[1])
+			if err != nil {
+				return fmt.Errorf("the place to copy to: %w", err)
+			}
+			defer root.Close()
+			steps := a.newSteps()
+			o.Clock, o.Progress = clock.System(), steps.update
+			r, err := export.Write(cmd.Context(), log, export.Directory(root), o)
+			steps.done()
+			if errors.Is(err, export.ErrUnredactable) {
+				return bad(err)
+			}
+			if err != nil {
+				return err
+			}
+			dir := filepath.Join(args[1], r.Dir)
+			if a.json {
+				a.printJSON(exported{
+					Dir: dir, Files: r.Files, Bytes: r.Bytes, Sums: r.Sums.String(), Left: r.Redacted,
+					FirstSegment: r.FirstSegment, LastSegment: r.LastSegment, Log: verdictOf(r.Log),
+				})
+			} else {
+				fmt.Fprintf(a.out, "%s: %d files, %d MB, written and read back\n", dir, r.Files, (r.Bytes+999_999)/1_000_000)
+				a.printReport(r.Log)
+			}
+			return reportError(r.Log)
+		},
+	}
+	cmd.Flags().BoolVar(&o.Redact, "redact", false, "leave out all literal texts and pictures")
+	cmd.Flags().StringVar(&o.Name, "name", "", "what the box is called, for whoever reads the copy")
+	return cmd
+}
+
+// exported is the JSON form of a copy.
+type exported struct {
+	Dir          string  `json:"dir"`
+	Files        int     `json:"files"`
+	Bytes        int64   `json:"bytes"`
+	Sums         string  `json:"sums"` // SHA-256 of SHA256SUMS
+	Left         bool    `json:"texts_left_out"`
+	FirstSegment uint32  `json:"first_segment"`
+	LastSegment  uint32  `json:"last_segment"`
+	Log          verdict `json:"log"`
+}
+
+// steps shows how far a long work is, step by step.
+type steps struct {
+	a       *app
+	current export.Step
+	shown   *progress
+}
+
+func (a *app) newSteps() *steps { return &steps{a: a} }
+
+// shortWork is a number of bytes that nobody has to wait for.
+const shortWork = 16 * audit.SegmentSize
+
+func (s *steps) update(step export.Step, done, total int64) {
+	if total < shortWork {
+		return
+	}
+	if s.shown == nil || step != s.current {
+		s.done()
+		s.current, s.shown = step, newProgress(s.a.err, string(step))
+	}
+	s.shown.update(model.Progress{Done: done, Total: total})
+}
+
+func (s *steps) done() {
+	if s.shown != nil {
+		s.shown.done()
+	}
+}
