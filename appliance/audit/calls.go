@@ -68,6 +68,16 @@ func (c *calls) openIntents() []OpenIntent {
 	return open
 }
 
+// underWay counts them.
+func (c *calls) underWay() (n int) {
+	for _, k := range c.live {
+		if k.intent != 0 {
+			n++
+		}
+	}
+	return n
+}
+
 func (c *calls) close(inv ID) {
 	delete(c.live, inv)
 	c.closed[inv] = struct{}{}
@@ -136,7 +146,7 @@ func (c *calls) step(r Record, first Seq, epoch Epoch) error {
 	case *Approval:
 		err = k.approve(r, p, epoch, c.opened)
 	case *IntentRecord:
-		if len(c.openIntents()) >= maxOpen {
+		if c.underWay() >= maxOpen {
 			return fmt.Errorf("more than %d effects are under way", maxOpen)
 		}
 		err = k.promise(r, p)

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"crypto/ed25519"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"reflect"
@@ -21,7 +22,7 @@ func EncodeFrame(r Record, prev Digest) (frame, body []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	frame, _ = appendFrame(nil, prev, classOf(r.Kind), b)
+	frame, _ = appendFrame(nil, prev, classOf(r.Kind), b, sha256.Sum256(b))
 	return frame, b, nil
 }
 
@@ -144,7 +145,7 @@ func Blank(k Kind) Payload { return blank(k) }
 
 // RawFrame frames any body with a true link.
 func RawFrame(prev Digest, class byte, body []byte) []byte {
-	frame, _ := appendFrame(nil, prev, class, body)
+	frame, _ := appendFrame(nil, prev, class, body, sha256.Sum256(body))
 	return frame
 }
 

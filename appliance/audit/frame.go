@@ -44,9 +44,9 @@ func classOf(k Kind) byte {
 	return classRecord
 }
 
-// appendFrame appends the frame of a body to dst and returns its link.
-func appendFrame(dst []byte, prev Digest, class byte, body []byte) ([]byte, Digest) {
-	l := link(prev, class, sha256.Sum256(body))
+// appendFrame appends the frame of a body with the given digest to dst and returns its link.
+func appendFrame(dst []byte, prev Digest, class byte, body []byte, digest Digest) ([]byte, Digest) {
+	l := link(prev, class, digest)
 	dst = append(dst, 0x83, class)
 	dst = appendString(dst, body)
 	return appendString(dst, l[:]), l

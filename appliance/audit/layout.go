@@ -229,13 +229,3 @@ func (s *shape) checkList(v reflect.Value) error {
 	}
 	return nil
 }
-
-// check applies the limits of all fields.
-func (l *layout) check(v reflect.Value) error {
-	for i := range l.fields {
-		if err := l.fields[i].check(v.Field(l.fields[i].at)); err != nil {
-			return fmt.Errorf("field %s: %w", l.fields[i].name, err)
-		}
-	}
-	return nil
-}

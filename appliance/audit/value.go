@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"reflect"
 	"unicode"
 	"unicode/utf8"
 
@@ -54,17 +53,6 @@ func name(n uint8, names ...string) string {
 		return names[n]
 	}
 	return fmt.Sprintf("number %d", n)
-}
-
-// checkPayload applies the limits that hold for every field of that type, then the payload's own.
-func (c codec) checkPayload(p Payload) error {
-	if err := c.layouts.payloads[p.Kind()].check(reflect.Indirect(reflect.ValueOf(p))); err != nil {
-		return fmt.Errorf("%s: %w", p.Kind(), err)
-	}
-	if err := p.check(); err != nil {
-		return fmt.Errorf("%s: %w", p.Kind(), err)
-	}
-	return nil
 }
 
 // lastOf is the highest number of an enumeration, 0 where x is none. Where 0 is no member, check says so.

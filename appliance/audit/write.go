@@ -201,7 +201,9 @@ func (w *writer) record(e Entry) Record {
 	return r
 }
 
-// frame frames a record, reads it back, and takes it through the reader's own checks.
+// frame frames a record, reads it back, and takes it through the reader's own checks. They are the whole of what a verifier
+// does with a record: decodeBody accepts nothing but its one encoding and its limits, and step nothing but a record that
+// may follow. So what is written verifies, whatever the encoder made of it.
 func (w *writer) frame(r Record) (body []byte, err error) {
 	b, err := w.chain.codec.encodeBody(r)
 	if err != nil {
@@ -211,8 +213,9 @@ func (w *writer) frame(r Record) (body []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	batch, l := appendFrame(w.batch, w.chain.link, classOf(r.Kind), b)
-	if err := w.chain.step(back, sha256.Sum256(b), l, classOf(r.Kind)); err != nil {
+	digest := Digest(sha256.Sum256(b))
+	batch, l := appendFrame(w.batch, w.chain.link, classOf(r.Kind), b, digest)
+	if err := w.chain.step(back, digest, l, classOf(r.Kind)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	w.batch = batch
@@ -253,9 +256,7 @@ func (w *writer) flush() error {
 		return w.fail(err)
 	}
 	// Padding to a whole block: what was acknowledged shares no flash page with what is written later.
-	for len(w.batch)%Block != 0 {
-		w.batch = append(w.batch, 0)
-	}
+	w.batch = append(w.batch, make([]byte, (Block-len(w.batch)%Block)%Block)...)
 	if n, err := w.file.WriteAt(w.batch, w.offset); err != nil {
 		return w.fail(fmt.Errorf("writing segment %d after %d bytes: %w", w.index, n, err))
 	}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"path/filepath"
+
+	"assent.home.arpa/appliance/audit"
+)
+
+// peer is something else that could hold the same bytes. A commit has returned when they are on flash.
+type peer interface {
+	commit(batch []byte) error
+	Close() error
+}
+
+// peers has the log and each peer commit the same batches, those of automatic calls, one durable commit each. The log's
+// time includes everything that it does before it is at rest, such as making the next segment; a peer gets the batch as the
+// log wrote it, without its padding.
+func peers(ctx context.Context, dir string, f figures) error {
+	for _, p := range []struct {
+		name, limit string
+		open        func(path string) (peer, error)
+	}{
+		{"sqlite", ">1", openSQLite},
+		{"bbolt", ">1", openBolt},
+		{"etcd_wal", ">=0.65", openEtcd},
+	} {
+		other, err := p.open(filepath.Join(dir, p.name))
+		if err != nil {
+			return err
+		}
+		ratio, err := sideBySide(ctx, filepath.Join(dir, p.name+"-log"), other)
+		if err := errors.Join(err, other.Close()); err != nil {
+			return err
+		}
+		f.print("vs_"+p.name, ratio, "ratio", p.limit)
+	}
+	return nil
+}
+
+// sideBySide returns batches a second of the log over those of the peer: the median over spells of 100 calls each.
+func sideBySide(ctx context.Context, dir string, other peer) (float64, error) {
+	const spells, calls = 15, 100
+	h := newHousehold()
+	disk, err := audit.OpenDir(dir)
+	if err != nil {
+		return 0, err
+	}
+	tap := &tapped{Disk: disk}
+	l, err := h.open(ctx, tap)
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	var ratios []float64
+	for range spells {
+		var ours, theirs times
+		// batch is committed by the log, and what it wrote by the peer, in either order: the peer is a batch behind.
+		batch := func(n int, write func() error) error {
+			last := bytes.TrimRight(tap.last, "\x00")
+			last = bytes.Clone(last)
+			return inTurn(n, func() error {
+				return ours.clock(func() error { return errors.Join(write(), rest(ctx, l)) })
+			}, func() error {
+				return theirs.clock(func() error { return other.commit(last) })
+			})
+		}
+		for n := range calls {
+			c := h.automatic()
+			entries := c.Entries()
+			var i audit.Intent
+			err := batch(n, func() (err error) {
+				i, err = l.Intend(ctx, entries, c.Intent, c.Inv)
+				return err
+			})
+			if err != nil {
+				return 0, err
+			}
+			effect, observed := settled(i, c)
+			err = batch(n, func() error {
+				_, err := l.Effect(ctx, i, effect, observed)
+				return err
+			})
+			if err != nil {
+				return 0, err
+			}
+		}
+		ratios = append(ratios, theirs.sum()/ours.sum())
+	}
+	return median(ratios), l.Close()
+}
