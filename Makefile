@@ -51,7 +51,8 @@ fuzz: setup ## every fuzz target for FUZZTIME each
 	done
 
 bench: build ## figures as ratios, one line each: name value unit limit (ONLY=turn)
-	@bin/assentsim bench $(if $(ONLY),-only $(ONLY)) $(ARGS)
+	@[ "$(ONLY)" = audit ] || bin/assentsim bench $(if $(ONLY),-only $(ONLY)) $(ARGS)
+	@[ "$(or $(ONLY),audit)" != audit ] || (cd appliance/audit/peers && go run .)
 
 clean: ## remove bin/ (downloads stay in the cache)
 	rm -rf bin

@@ -18,8 +18,12 @@ import (
 // EncodeFrame and DecodeFrame show the external tests one frame at a time.
 
 func EncodeFrame(r Record, prev Digest) (frame, body []byte, err error) {
-	b, err := newCodec().encodeBody(r)
+	c := newCodec()
+	b, err := c.encodeBody(r)
 	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := c.decodeBody(b); err != nil { // as the writer does
 		return nil, nil, err
 	}
 	frame, _ = appendFrame(nil, prev, classOf(r.Kind), b, sha256.Sum256(b))

@@ -38,14 +38,11 @@ func (r twin) agree(t interface{ Fatalf(string, ...any) }, body []byte) bool {
 // bodies are one valid body of each kind, with every field set and with as few as can be.
 func bodies(t interface{ Fatal(...any) }) [][]byte {
 	var all [][]byte
-	_, slow := audit.Readers()
 	for k := audit.Kind(1); k <= audit.Kinds; k++ {
 		r := sample(k)
 		for range 2 {
 			if _, body, err := audit.EncodeFrame(r, prev()); err == nil {
-				if _, err := slow(body); err == nil { // not every kind has a record without those fields
-					all = append(all, body)
-				}
+				all = append(all, body)
 			}
 			r.Wall, r.Clock, r.Inv = 0, 0, audit.ID{}
 			v := reflect.ValueOf(r.Payload).Elem()
