@@ -75,20 +75,25 @@ func (i *Identity) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("phone: identity: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := replace(path, b); err != nil {
 		return fmt.Errorf("phone: identity: %w", err)
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".identity-*") // mode 0600
+	return nil
+}
+
+// replace puts b in place of a file's contents, for its owner alone. A crash leaves the old ones or the new ones.
+func replace(path string, b []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
-		return fmt.Errorf("phone: identity: %w", err)
+		return err
 	}
 	defer os.Remove(tmp.Name())
 	_, err = tmp.Write(b)
 	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return fmt.Errorf("phone: identity: %w", err)
+		return err
 	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return fmt.Errorf("phone: identity: %w", err)
-	}
-	return nil
+	return os.Rename(tmp.Name(), path)
 }

@@ -35,9 +35,11 @@ func (a *app) newAskCmd() *cobra.Command {
 				return err
 			}
 			defer client.Close()
-			if _, err := client.Hello(cmd.Context(), who, "", 0); err != nil {
+			welcome, err := client.Hello(cmd.Context(), who, "", 0)
+			if err != nil {
 				return err
 			}
+			a.keepAnchor(file, welcome)
 			if _, err := client.Ask(who, phone.NewConversation(), strings.Join(args, " ")); err != nil {
 				return err
 			}

@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"assent.home.arpa/appliance/phone"
+	"assent.home.arpa/appliance/wire"
 )
 
 func (a *app) newPairCmd() *cobra.Command {
@@ -45,6 +47,9 @@ func (a *app) newPairCmd() *cobra.Command {
 			if err := who.Save(file); err != nil {
 				return err
 			}
+			if welcome, err := client.Hello(cmd.Context(), who, "", 0); err == nil { // else the first question keeps one
+				a.keepAnchor(file, welcome)
+			}
 			if a.json {
 				a.printJSON(map[string]any{"slot": who.Slot, "name": who.Name, "address": who.Address, "certificate": who.Pin.String()})
 				return nil
@@ -71,4 +76,12 @@ func identityFile() (string, error) {
 		return "", fmt.Errorf("no folder for the key: %w; set XDG_CONFIG_HOME", err)
 	}
 	return filepath.Join(dir, "assent", "identity.json"), nil
+}
+
+// keepAnchor keeps the newest seal of the box's record beside the identity, and says so where the record is no longer the
+// one that it was. Nothing else that this command does depends on it.
+func (a *app) keepAnchor(identity string, w wire.Welcome) {
+	if err := phone.KeepAnchor(filepath.Join(filepath.Dir(identity), "anchor.txt"), w, time.Now()); err != nil {
+		fmt.Fprintln(a.err, "assent: warning:", phone.Printable(err.Error(), false))
+	}
 }

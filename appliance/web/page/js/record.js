@@ -6,10 +6,11 @@ import * as keys from './keys.js';
 const KEPT = 8; // older anchors that are remembered after the record changed under this phone
 
 // compare holds what the box shows now against what is remembered, {anchor, kept, shorter}, and returns what to remember.
-// Where they contradict each other the old anchor stays, and shorter is what the box showed instead.
+// Where they contradict each other the old anchor stays, and shorter is what the box showed instead. That stays so, however
+// long the other record grows, until the person has taken note.
 export function compare(remembered, now) {
-  const { anchor, kept = [] } = remembered ?? {};
-  const goesOn = !anchor || now.seq > anchor.seq || (now.seq === anchor.seq && now.seal === anchor.seal);
+  const { anchor, kept = [], shorter } = remembered ?? {};
+  const goesOn = !anchor || !shorter && (now.seq > anchor.seq || (now.seq === anchor.seq && now.seal === anchor.seal));
   return goesOn ? { anchor: now, kept } : { anchor, kept, shorter: now };
 }
 

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"encoding/base64"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"assent.home.arpa/appliance/phone/phonetest"
+	"assent.home.arpa/appliance/wire"
+)
+
+// A computer that asks keeps the newest seal, in a file that verify takes, and warns where the record shrank.
+func TestAskKeepsAnAnchorAndWarnsOfARollback(t *testing.T) {
+	config := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", config)
+	seal := base64.RawURLEncoding.EncodeToString([]byte{coseTag, 0x84, 1})
+	serve := func(head uint64) string {
+		box := httptest.NewServer(&phonetest.Box{Replies: map[wire.Type][]wire.Downstream{
+			wire.TypePair:  {{Type: wire.TypePaired, Data: wire.Paired{Slot: 1, Name: "Desk"}}},
+			wire.TypeHello: {{Type: wire.TypeWelcome, Data: wire.Welcome{Name: "Desk", Seal: seal, HeadSeq: head}}},
+			wire.TypeAsk:   {{Type: wire.TypeTurnEnd, Data: wire.TurnEnd{Reason: "complete"}}},
+		}})
+		t.Cleanup(box.Close)
+		return box.URL
+	}
+	if status, _, errs := assent(t, "pair", serve(900), "123456"); status != 0 || strings.Contains(errs, "warning") {
+		t.Fatalf("pair: exit %d: %s", status, errs)
+	}
+	anchors, err := readAnchors(filepath.Join(config, "assent", "anchor.txt"))
+	if err != nil || len(anchors) != 1 || anchors[0][0] != coseTag {
+		t.Errorf("verify reads %v, %v", anchors, err)
+	}
+	if status, _, errs := assent(t, "ask", "anything?"); status != 0 || strings.Contains(errs, "warning") {
+		t.Errorf("exit %d: %s", status, errs)
+	}
+
+	identity := filepath.Join(config, "assent", "identity.json")
+	b, err := os.ReadFile(identity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, _ := strings.Cut(string(b), `"address":"`)
+	_, after, _ := strings.Cut(string(b)[len(before)+len(`"address":"`):], `"`)
+	if err := os.WriteFile(identity, []byte(before+`"address":"`+serve(12)+`"`+after), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // to be told once does not make it good
+		status, _, errs := assent(t, "ask", "anything?")
+		if status != 0 || !strings.Contains(errs, "warning: this box's record is shorter than it was on") || !strings.Contains(errs, "901 records then, and 13 now") {
+			t.Errorf("exit %d: %s", status, errs)
+		}
+	}
+}
