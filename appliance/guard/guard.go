@@ -81,6 +81,7 @@ type guard struct {
 	flood   *flood
 	today   *today
 	pairing sync.Mutex           // one phone at a time
+	prompts sync.WaitGroup       // that the guard shows by itself
 	peer    func(net.Conn) error // the second lock on the gateway socket's door
 
 	mu       sync.Mutex
@@ -100,6 +101,7 @@ func Run(ctx context.Context, o Options) error {
 // run is everything that happens after the start, in this goroutine and those that it waits for.
 func (g *guard) run(ctx context.Context) error {
 	defer g.journal.close()
+	defer g.prompts.Wait()
 	defer func() {
 		g.asks.endAll()
 		g.turnsOver(ctx)
@@ -113,6 +115,7 @@ func (g *guard) run(ctx context.Context) error {
 	group.Go(func() error { g.courier.run(ctx); return nil })
 	group.Go(func() error { g.watch(ctx); return nil })
 	group.Go(func() error { g.refresh(ctx); return nil })
+	group.Go(func() error { g.forget(ctx); return nil })
 	if g.opts.Ready != nil {
 		g.opts.Ready()
 	}

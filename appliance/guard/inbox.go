@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"assent.home.arpa/appliance/audit"
@@ -135,6 +136,27 @@ func (i *inbox) orphan() error {
 	return i.change(func(f *inboxFile) {
 		for at := range f.Items {
 			f.Items[at].Intent = 0
+		}
+	})
+}
+
+// forget removes what a model wrote of calls that were promised before a date. The calls themselves stay until somebody has seen
+// them.
+func (i *inbox) forget(before time.Time) error {
+	old := func(u unknown) bool {
+		return u.When != 0 && u.When < before.UnixMilli() && u.Text+u.Destination != ""
+	}
+	i.mu.Lock()
+	some := slices.ContainsFunc(i.file.Items, old)
+	i.mu.Unlock()
+	if !some {
+		return nil
+	}
+	return i.change(func(f *inboxFile) {
+		for at := range f.Items {
+			if u := &f.Items[at]; old(*u) {
+				u.Text, u.Destination = "", ""
+			}
 		}
 	})
 }

@@ -136,6 +136,36 @@ func (j *journal) noted(err error, proof bool) error {
 	return err
 }
 
+// renew sets a damaged log aside and begins a new one. Whoever calls it has asked somebody at the box.
+func (j *journal) renew(ctx context.Context) (audit.Damaged, error) {
+	if trouble(j.Err()) != ipc.AuditDamaged {
+		return audit.Damaged{}, errors.New("guard: the log is not damaged")
+	}
+	disk := j.options.Disk
+	if disk == nil {
+		var err error
+		if disk, err = audit.OpenDir(j.options.Dir); err != nil {
+			return audit.Damaged{}, err
+		}
+	}
+	kept, err := audit.SetAside(disk)
+	if err != nil {
+		return audit.Damaged{}, err
+	}
+	j.open(ctx)
+	return kept, j.Err()
+}
+
+// redact removes literal payloads. Without a log there is nothing that could be removed.
+func (j *journal) redact(ctx context.Context, o audit.RedactOptions) (audit.RedactReport, error) {
+	log, err := j.current()
+	if err != nil {
+		return audit.RedactReport{}, err
+	}
+	r, err := log.Redact(ctx, o)
+	return r, j.noted(err, false)
+}
+
 // Append implements executor.Journal.
 func (j *journal) Append(ctx context.Context, entries ...audit.Entry) error {
 	log, err := j.current()

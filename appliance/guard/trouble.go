@@ -1,9 +1,12 @@
 package guard
 
 import (
+	"context"
 	"fmt"
 
+	"assent.home.arpa/appliance/audit"
 	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/confirm"
 )
 
 // auditState is told when the audit gets lost, why, and when it comes back.
@@ -43,4 +46,30 @@ func idleNote(t ipc.AuditTrouble, unknown int) (note, hint string) {
 		return fmt.Sprintf("%d unknown outcomes", unknown), "see them on a phone"
 	}
 	return "", ""
+}
+
+// offerNewLog asks whoever made the gesture at the box whether the damaged log is to be kept aside and a new one begun.
+// Until somebody there says so nothing is executed, and nothing of the damaged log is touched.
+func (g *guard) offerNewLog(ctx context.Context) {
+	const title, text = "Begin a new log?", "The damaged one is kept aside"
+	outcome, err := g.desk.AskAdmin(ctx, confirm.AdminRequest{Kind: confirm.AdminReset, Title: title, Text: text})
+	if err != nil || outcome != confirm.AdminConfirmed {
+		g.log.Warn("no new log was begun", "outcome", outcome.String(), "err", err) // there is no audit to hold a no
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	kept, err := g.journal.renew(ctx)
+	if err != nil {
+		g.log.Error("a new log could not be begun", "err", err)
+		return
+	}
+	g.log.Warn("a new log was begun", "damaged", kept.Dir)
+	if err := g.inbox.orphan(); err != nil {
+		g.log.Error("inbox not stored", "err", err)
+	}
+	blob, digest := audit.BlobOf(audit.BlobAdmin, [16]byte{}, []byte(title+"\n"+text))
+	g.record(ctx, audit.Admin{
+		Action: audit.AdminReset, Outcome: audit.Approved, By: audit.ByBox, Subject: "log, kept in " + kept.Dir, Before: kept.Link, Text: digest,
+	}, blob)
+	g.showIdle()
 }

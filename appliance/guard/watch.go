@@ -99,6 +99,9 @@ func (g *guard) noticed(ctx context.Context, n happened) {
 	case confirm.PairingOpened:
 		g.record(ctx, audit.Admin{Action: audit.AdminPairing, Outcome: audit.Approved, By: audit.ByBox, On: audit.Yes})
 		g.tell(ipc.Notice{Class: ipc.NoticePairingOpen})
+		if trouble(g.journal.Err()) == ipc.AuditDamaged {
+			g.prompts.Go(func() { g.offerNewLog(ctx) })
+		}
 	case confirm.PairingClosed:
 		g.record(ctx, audit.Admin{Action: audit.AdminPairing, Outcome: audit.Approved, By: audit.ByBox, On: audit.No})
 		g.tell(ipc.Notice{Class: ipc.NoticePairingClosed})
@@ -118,9 +121,9 @@ func (g *guard) noticed(ctx context.Context, n happened) {
 	}
 }
 
-// record is for what happened at the box: it is on flash before anybody is told.
-func (g *guard) record(ctx context.Context, p audit.Payload) {
-	if err := g.journal.Barrier(context.WithoutCancel(ctx), audit.Entry{Payload: p}); err != nil {
+// record is for what happened at the box: it is on flash, with its literal payloads, before anybody is told.
+func (g *guard) record(ctx context.Context, p audit.Payload, blobs ...audit.Entry) {
+	if err := g.journal.Barrier(context.WithoutCancel(ctx), append(blobs, audit.Entry{Payload: p})...); err != nil {
 		g.log.Error("record lost", "kind", p.Kind().String(), "err", err)
 	}
 }

@@ -1,0 +1,54 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/clock"
+)
+
+// How often literal payloads that have had their time are removed, and how often it is looked whether the date is known.
+const (
+	forgetEvery = 24 * time.Hour
+	forgetLook  = time.Hour
+)
+
+// forget removes literal payloads that are older than the household wants to keep them, once a day, until ctx ends. Without
+// a date nothing is old.
+func (g *guard) forget(ctx context.Context) {
+	days := g.opts.Config.Audit.LiteralDays
+	if days == 0 {
+		return
+	}
+	due := g.opts.Clock.Boot()
+	for ctx.Err() == nil {
+		now := g.opts.Clock.Boot()
+		if wall, state := g.opts.Clock.Wall(); state != clock.Unset && now >= due {
+			due = now + forgetEvery
+			g.forgetBefore(ctx, wall.AddDate(0, 0, -days))
+		}
+		next, stop := g.opts.Clock.Until(now + forgetLook)
+		select {
+		case <-next:
+		case <-ctx.Done():
+		}
+		stop()
+	}
+}
+
+func (g *guard) forgetBefore(ctx context.Context, before time.Time) {
+	if err := g.inbox.forget(before); err != nil {
+		g.log.Error("inbox not stored", "err", err)
+	}
+	reason := fmt.Sprintf("kept for %d days", g.opts.Config.Audit.LiteralDays)
+	report, err := g.journal.redact(ctx, audit.RedactOptions{Before: before, By: audit.ByTimer, Reason: reason})
+	if err != nil {
+		g.log.Error("literal payloads are kept a day longer", "removed", report.Redacted, "err", err)
+		return
+	}
+	if report.Redacted > 0 {
+		g.log.Info("literal payloads removed", "count", report.Redacted)
+	}
+}
