@@ -33,6 +33,8 @@ type thief struct {
 	lie func(*audit.SealClaims)
 	// stale leaves sequence numbers as they are.
 	stale bool
+	// anchors is the file of anchors of what was written.
+	anchors []byte
 }
 
 // kindOf reads a body's kind without judging it.
@@ -46,7 +48,7 @@ func (p part) kindOf() audit.Kind {
 // write returns the segments.
 func (th *thief) write(parts []part) [][]byte {
 	var segments [][]byte
-	announced := false
+	var announced []byte // the anchor of an epoch whose seal is due
 	for _, p := range parts {
 		if p.begins || len(segments) == 0 {
 			segments = append(segments, nil)
@@ -60,6 +62,7 @@ func (th *thief) write(parts []part) [][]byte {
 		if kind == audit.KindSeal {
 			body = th.seal(body)
 		}
+		before := th.link
 		frame := audit.RawFrame(th.link, p.class, body)
 		th.link = audit.Digest(frame[len(frame)-32:])
 		if p.redacted {
@@ -71,11 +74,19 @@ func (th *thief) write(parts []part) [][]byte {
 		if kind == audit.KindSeal {
 			*out = append(*out, make([]byte, (audit.Block-len(*out)%audit.Block)%audit.Block)...)
 			th.first = th.next
-			if announced {
+			if announced != nil {
 				th.epoch++
+				th.anchors = append(append(th.anchors, announced...), encoded(th.t, body)...)
 			}
 		}
-		announced = kind == audit.KindEpoch
+		announced = nil
+		switch kind {
+		case audit.KindGenesis:
+			th.anchors = append(append(th.anchors, 0x82, 0), encoded(th.t, body)...)
+		case audit.KindEpoch:
+			announced = append([]byte{0x84, 1}, encoded(th.t, before[:])...)
+			announced = append(announced, encoded(th.t, body)...)
+		}
 	}
 	for i := range segments {
 		if n := audit.SegmentSize - len(segments[i]); n > 0 {
