@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/confirm/receipt"
 )
 
 // audit.cddl names the same fields under the same keys, and as optional what the code leaves out.
@@ -49,6 +50,7 @@ func TestTheCDDLSaysWhatTheCodeDoes(t *testing.T) {
 	}
 	check("genesis-claims", reflect.TypeFor[audit.GenesisClaims]())
 	check("seal-claims", reflect.TypeFor[audit.SealClaims]())
+	check("receipt-claims", reflect.TypeFor[receipt.Claims]())
 }
 
 func TestNamesOfFieldsAreReadable(t *testing.T) {
