@@ -130,12 +130,7 @@ func resealed(t *testing.T, signed audit.Bytes, change func(*audit.SealClaims)) 
 func TestTheVerifiersAgreeOnAPrunedLogOfAThief(t *testing.T) {
 	needPython(t)
 	t.Parallel()
-	parts := richLog(t)
-	cut := slices.IndexFunc(parts, func(p part) bool { return p.begins })
-	front, rest := parts[:cut], slices.Clone(parts[cut:])
-	// The segment record says that what came before was pruned, and no prune record repeats it.
-	rest[0].body = withPayload(t, rest[0].body, 11, []byte{1})
-	rest = slices.DeleteFunc(rest, func(p part) bool { return p.kindOf() == audit.KindPrune })
+	front, rest := prunedLogParts(t)
 	var all []specimen
 	write := func(name string, th thief, rest []part, change func([]byte) []byte, o audit.VerifyOptions) {
 		sound := thief{t: t, key: newForger(t).key}
@@ -176,28 +171,7 @@ func TestTheVerifiersAgreeOnAPrunedLogOfAThief(t *testing.T) {
 	}
 	given := agree(t, all)
 	t.Logf("%d logs: %v", len(all), given)
-	if given[audit.Intact] < 5 || given[audit.Altered] < 80 || given[audit.Incomplete] < 5 {
+	if given[audit.Intact] < 20 || given[audit.Altered] < 80 || given[audit.Incomplete] < 5 {
 		t.Errorf("%v", given)
 	}
-}
-
-// withPayload sets a field of a record's payload, or changes its last bit.
-func withPayload(t *testing.T, body []byte, key int, value []byte) []byte {
-	t.Helper()
-	var top, payload map[int]cbor.RawMessage
-	if err := cbor.Unmarshal(body, &top); err != nil {
-		t.Fatal(err)
-	}
-	if err := cbor.Unmarshal(top[8], &payload); err != nil {
-		t.Fatal(err)
-	}
-	if value == nil {
-		if value = bytes.Clone(payload[key]); value == nil {
-			value = []byte{1}
-		}
-		value[len(value)-1] ^= 1
-	}
-	payload[key] = value
-	top[8] = mapOf(payload)
-	return mapOf(top)
 }

@@ -1,8 +1,10 @@
 package audit_test
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"slices"
 	"testing"
 
 	"github.com/fxamacker/cbor/v2"
@@ -104,6 +106,43 @@ func (th *thief) seal(body []byte) []byte {
 	}
 	signed := audittest.Sign1(th.key, "application/assent-seal+cbor", "assent/seal/v1", encoded(th.t, claims))
 	return withKey(body, 8, encoded(th.t, audit.Seal{Sign1: signed}))
+}
+
+// prunedLogParts is richLog cut where its first segment was pruned: what is gone, and what is left.
+func prunedLogParts(t *testing.T) (gone, left []part) {
+	t.Helper()
+	parts := richLog(t)
+	cut := slices.IndexFunc(parts, func(p part) bool { return p.begins })
+	gone, left = parts[:cut], slices.Clone(parts[cut:])
+	// Its record says so, and nothing is left to prune.
+	left[0].body = withPayload(t, left[0].body, 11, []byte{1})
+	for i, p := range left {
+		if p.kindOf() == audit.KindPrune {
+			left[i].body = withKey(withKey(p.body, 0, []byte{byte(audit.KindFreeze)}), 8, encoded(t, audit.Freeze{By: audit.ByBox}))
+		}
+	}
+	return gone, left
+}
+
+// withPayload sets a field of a record's payload, or changes its last bit.
+func withPayload(t *testing.T, body []byte, key int, value []byte) []byte {
+	t.Helper()
+	var top, payload map[int]cbor.RawMessage
+	if err := cbor.Unmarshal(body, &top); err != nil {
+		t.Fatal(err)
+	}
+	if err := cbor.Unmarshal(top[8], &payload); err != nil {
+		t.Fatal(err)
+	}
+	if value == nil {
+		if value = bytes.Clone(payload[key]); value == nil {
+			value = []byte{1}
+		}
+		value[len(value)-1] ^= 1
+	}
+	payload[key] = value
+	top[8] = mapOf(payload)
+	return mapOf(top)
 }
 
 func encoded(t *testing.T, v any) []byte {
