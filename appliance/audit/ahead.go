@@ -54,9 +54,8 @@ func (s segment) entry(c codec, offset int) (entry, error) {
 }
 
 // readEntries reads as far as the content is a log at first sight, and verifies the receipts in it with the key that is
-// then in force by the look of it.
-func (c codec) readEntries(content []byte) []entry {
-	var all []entry
+// then in force by the look of it. It appends to all.
+func (c codec) readEntries(all []entry, content []byte) []entry {
 	var key Digest
 	for offset := 0; offset < len(content); {
 		if content[offset] == 0 {
@@ -94,25 +93,32 @@ func (c codec) readEntries(content []byte) []entry {
 type readAhead struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	free   chan []byte  // memory for segments, all that there is
+	free   chan memory  // all that there is
 	queue  chan *loaded // in order
+}
+
+// memory is for one segment at a time.
+type memory struct {
+	content []byte
+	entries []entry
 }
 
 // loaded is a segment that was read, or the error of reading it.
 type loaded struct {
 	segment
-	size  int64
-	err   error
-	ready chan struct{} // closed when it has been taken apart
+	memory memory
+	size   int64
+	err    error
+	ready  chan struct{} // closed when it has been taken apart
 }
 
 func startAhead(ctx context.Context, fsys fs.FS, c codec, segments []uint32) *readAhead {
 	ctx, cancel := context.WithCancel(ctx)
 	workers := runtime.GOMAXPROCS(0)
 	// One for each worker, one with the chain, and one being read: that many segments are in memory however long the log.
-	a := &readAhead{cancel: cancel, free: make(chan []byte, workers+2), queue: make(chan *loaded, workers+2)}
+	a := &readAhead{cancel: cancel, free: make(chan memory, workers+2), queue: make(chan *loaded, workers+2)}
 	for range cap(a.free) {
-		a.free <- nil
+		a.free <- memory{}
 	}
 	jobs := make(chan *loaded, cap(a.free))
 	a.done.Go(func() {
@@ -120,8 +126,8 @@ func startAhead(ctx context.Context, fsys fs.FS, c codec, segments []uint32) *re
 		defer close(jobs)
 		for _, index := range segments {
 			select {
-			case buf := <-a.free:
-				l := load(fsys, index, buf)
+			case m := <-a.free:
+				l := load(fsys, index, m)
 				// Never blocks: there are no more segments under way than buffers.
 				jobs <- l
 				a.queue <- l
@@ -134,8 +140,9 @@ func startAhead(ctx context.Context, fsys fs.FS, c codec, segments []uint32) *re
 		a.done.Go(func() {
 			for l := range jobs {
 				if l.err == nil && ctx.Err() == nil {
-					entries := c.readEntries(l.content)
-					l.ahead = &entries
+					l.memory.entries = c.readEntries(l.memory.entries[:0], l.content)
+					ahead := l.memory.entries
+					l.ahead = &ahead
 				}
 				close(l.ready)
 			}
@@ -155,7 +162,10 @@ func (a *readAhead) next(ctx context.Context) (*loaded, error) {
 }
 
 // release gives a segment's memory back. Records do not share it.
-func (a *readAhead) release(l *loaded) { a.free <- l.content[:0] }
+func (a *readAhead) release(l *loaded) {
+	clear(l.memory.entries) // or records would live as long as the memory
+	a.free <- l.memory
+}
 
 func (a *readAhead) stop() {
 	a.cancel()
@@ -163,8 +173,11 @@ func (a *readAhead) stop() {
 }
 
 // load reads a segment's file, and one byte more than it may have.
-func load(fsys fs.FS, index uint32, buf []byte) *loaded {
-	l := &loaded{ready: make(chan struct{})}
+func load(fsys fs.FS, index uint32, m memory) *loaded {
+	if m.content == nil {
+		m.content = make([]byte, SegmentSize+1)
+	}
+	l := &loaded{memory: m, ready: make(chan struct{})}
 	f, err := fsys.Open(segmentName(index))
 	if err != nil {
 		l.err = fmt.Errorf("audit: %w", err)
@@ -177,13 +190,10 @@ func load(fsys fs.FS, index uint32, buf []byte) *loaded {
 		return l
 	}
 	l.size = info.Size()
-	if buf == nil {
-		buf = make([]byte, SegmentSize+1)
-	}
-	n, err := io.ReadFull(f, buf[:cap(buf)])
+	n, err := io.ReadFull(f, m.content)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		l.err = fmt.Errorf("audit: reading: %w", err)
 	}
-	l.content = buf[:n]
+	l.content = m.content[:n]
 	return l
 }

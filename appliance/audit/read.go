@@ -140,16 +140,19 @@ func opens(r Record, index uint32, offset int64) error {
 	return nil
 }
 
-// firstNonZero compares whole blocks, which is what the machine does fast: most of a segment is zeros for most of its life.
+// firstNonZero compares long runs of bytes, which is what the machine does fast: most of a segment is zeros.
 func firstNonZero(b []byte) int {
 	var zero [Block]byte
-	at := 0
-	for len(b)-at >= Block && bytes.Equal(b[at:at+Block], zero[:]) {
-		at += Block
-	}
-	for ; at < len(b); at++ {
-		if b[at] != 0 {
-			return at
+	for at := 0; at < len(b); {
+		run := b[at:min(at+Block, len(b))]
+		if bytes.Equal(run, zero[:len(run)]) {
+			at += len(run)
+			continue
+		}
+		for i, c := range run {
+			if c != 0 {
+				return at + i
+			}
 		}
 	}
 	return -1

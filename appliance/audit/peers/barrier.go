@@ -165,10 +165,15 @@ func software(ctx context.Context, _ string, f figures) error {
 	const calls = 50 // fewer than may be under way at one time
 	var plain, pressed times
 	for range 40 {
-		l, err := h.open(ctx, newFree())
+		disk := newFree()
+		l, err := h.open(ctx, disk)
 		if err != nil {
 			return err
 		}
+		if err := rest(ctx, l); err != nil {
+			return err
+		}
+		disk.now = true
 		automatic, required := make([]audittest.Call, calls), make([]audittest.Call, calls)
 		for i := range calls {
 			automatic[i] = h.automatic()
@@ -205,6 +210,9 @@ func software(ctx context.Context, _ string, f figures) error {
 			return err
 		}
 		pressed = append(pressed, used/calls)
+		if err := rest(ctx, l); err != nil {
+			return err
+		}
 		if err := l.Close(); err != nil {
 			return err
 		}

@@ -32,31 +32,42 @@ func (f *tappedFile) WriteAt(b []byte, off int64) (int, error) {
 	return f.File.WriteAt(b, off)
 }
 
-// free is a disk that costs nothing: what is written to a segment is gone.
-type free struct{ audit.Disk }
+// free is a disk that costs nothing once it is told so: what is then written is gone.
+type free struct {
+	audit.Disk
+	now bool
+}
 
-func newFree() free { return free{audittest.NewDisk()} }
+func newFree() *free { return &free{Disk: audittest.NewDisk()} }
 
-func (d free) Open(name string) (audit.File, error) {
+func (d *free) Open(name string) (audit.File, error) {
 	f, err := d.Disk.Open(name)
-	if err != nil || !strings.HasSuffix(name, ".cborseq") {
-		return f, err
-	}
-	return freeFile{f}, nil
+	return freeFile{f, d}, err
 }
 
-func (d free) Create(name string) (audit.File, error) {
+func (d *free) Create(name string) (audit.File, error) {
 	f, err := d.Disk.Create(name)
-	if err != nil || !strings.HasPrefix(name, "spare") {
-		return f, err
-	}
-	return freeFile{f}, nil
+	return freeFile{f, d}, err
 }
 
-type freeFile struct{ audit.File }
+type freeFile struct {
+	audit.File
+	disk *free
+}
 
-func (freeFile) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
-func (freeFile) Sync() error                            { return nil }
+func (f freeFile) WriteAt(b []byte, off int64) (int, error) {
+	if f.disk.now {
+		return len(b), nil
+	}
+	return f.File.WriteAt(b, off)
+}
+
+func (f freeFile) Sync() error {
+	if f.disk.now {
+		return nil
+	}
+	return f.File.Sync()
+}
 
 // hasty is a directory in which nothing is ever synced, to make long logs in.
 type hasty struct{ audit.Disk }
