@@ -1,6 +1,7 @@
 package capabilities
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -28,18 +29,45 @@ type Request struct {
 	Credential string  `cbor:"6,keyasint,omitempty"` // name of the credential slot inside Bytes, or empty
 }
 
-// Digest is SHA-256 over destination and bytes alike, each field preceded by its length. It is zero for no request.
+// requestDomain keeps a request's digest from being one of anything else.
+const requestDomain = "assent/request/v1\x00"
+
+// Digest is SHA-256 over the preimage. It is zero for no request.
 func (r *Request) Digest() [32]byte {
 	if r == nil {
 		return [32]byte{}
 	}
-	h := sha256.New()
-	h.Write([]byte("assent/request/v1\x00"))
+	return sha256.Sum256(r.Preimage())
+}
+
+// Preimage is destination and bytes in one string of bytes: "assent/request/v1" 00, then scheme, host, port (two bytes, big
+// endian), address class (one byte), bytes and credential, each after its length in four bytes, big endian.
+func (r *Request) Preimage() []byte {
+	b := []byte(requestDomain)
 	for _, f := range [][]byte{[]byte(r.Scheme), []byte(r.Host), binary.BigEndian.AppendUint16(nil, r.Port), {byte(r.Address)}, r.Bytes, []byte(r.Credential)} {
-		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(f))))
-		h.Write(f)
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(f))), f...)
 	}
-	return [32]byte(h.Sum(nil))
+	return b
+}
+
+// ParseRequest undoes Preimage. It reports false for what Preimage cannot have made.
+func ParseRequest(preimage []byte) (Request, bool) {
+	rest, ok := bytes.CutPrefix(preimage, []byte(requestDomain))
+	var fields [6][]byte
+	for i := range fields {
+		if !ok || len(rest) < 4 || uint64(len(rest)-4) < uint64(binary.BigEndian.Uint32(rest)) {
+			return Request{}, false
+		}
+		n := binary.BigEndian.Uint32(rest)
+		fields[i], rest = rest[4:4+n], rest[4+n:]
+	}
+	if len(rest) > 0 || len(fields[2]) != 2 || len(fields[3]) != 1 {
+		return Request{}, false
+	}
+	return Request{
+		Scheme: string(fields[0]), Host: string(fields[1]), Port: binary.BigEndian.Uint16(fields[2]), Address: Address(fields[3][0]),
+		Bytes: fields[4], Credential: string(fields[5]),
+	}, true
 }
 
 // Plan is what one call would do, rendered by the guard from its arguments before anybody is asked.

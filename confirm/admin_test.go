@@ -367,7 +367,9 @@ func TestDisplayWithoutAcknowledgementArmsByChallenge(t *testing.T) {
 		p.undecided()
 		b.hands.Wait(3 * time.Second)
 		b.hands.Hold(approve, fullHold)
-		p.want(confirm.Approved)
+		if d := p.want(confirm.Approved); d.Mode != confirm.ModeChallenge {
+			t.Errorf("approved by mode %d", d.Mode)
+		}
 	}, blind)
 	inBox(t, func(b *box) {
 		p := b.ask(r)
@@ -428,6 +430,9 @@ func TestDwell(t *testing.T) {
 					return
 				}
 				d := p.want(confirm.Approved)
+				if d.Mode != confirm.ModeDwell {
+					t.Errorf("approved by mode %d", d.Mode)
+				}
 				if _, err := b.desk.Redeem(d.Receipt, binding(r)); err != nil {
 					t.Error(err)
 				}

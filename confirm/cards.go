@@ -13,6 +13,7 @@ type card struct {
 	req     Request
 	pages   []screen.Page
 	digest  [32]byte
+	fronted time.Duration   // boot
 	shown   time.Duration   // mono: acknowledgement of the last page
 	presses []device.Event  // edges while it was in front, the first maxPresses
 	reply   chan<- Decision // holds one; for whoever performs the actions
@@ -62,7 +63,7 @@ func (m *machine) refuse(c *card, o Outcome) {
 // end decides the front card. Approved is said in one place only, when a hold completes.
 func (m *machine) end(d Decision) {
 	c := m.front
-	d.Pages, d.ScreenDigest, d.Shown, d.Presses = c.pages, c.digest, c.shown, c.presses
+	d.Pages, d.ScreenDigest, d.Fronted, d.Shown, d.Presses = c.pages, c.digest, c.fronted, c.shown, c.presses
 	if d.Outcome == Approved {
 		m.do(approve{c, d})
 	} else {

@@ -96,8 +96,20 @@ type Decision struct {
 	Pressed      time.Duration // mono: the press that began the completing hold, or the denying press
 	Completed    time.Duration // mono: the hold completed
 	Expires      time.Duration // boot: the receipt's expiry if approved, else the deadline that was running
+	Fronted      time.Duration // boot: it reached the front of the queue; zero if it never did
+	Mode         Mode          // how it was approved
 	Presses      []device.Event
 }
+
+// Mode is how a press was given. The zero value is none.
+type Mode uint8
+
+// The modes. Do not renumber: the numbers are in the audit.
+const (
+	ModeHold      Mode = 1
+	ModeDwell     Mode = 2 // tap, countdown, tap
+	ModeChallenge Mode = 3 // a shown number of taps before it, since the display cannot be read back
+)
 
 // AdminKind names an administrative prompt. The zero value is invalid.
 type AdminKind uint8

@@ -184,9 +184,20 @@ func (m *machine) complete() {
 			m.held = held{active: true, inv: m.front.req.Inv, from: h.from, completed: m.now.mono}
 		}
 		m.end(Decision{
-			Outcome: Approved, Pressed: pressed, Completed: m.now.mono, Expires: m.now.boot + m.rules.Spend,
+			Outcome: Approved, Pressed: pressed, Completed: m.now.mono, Expires: m.now.boot + m.rules.Spend, Mode: m.mode(),
 		})
 	}
+}
+
+// mode says how the hold that completes was asked for.
+func (m *machine) mode() Mode {
+	switch {
+	case !m.kit.readsBack:
+		return ModeChallenge
+	case m.hold.dwell:
+		return ModeDwell
+	}
+	return ModeHold
 }
 
 func (m *machine) wakeHold(mono func(time.Duration)) {

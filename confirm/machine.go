@@ -266,6 +266,7 @@ func (m *machine) advance(cause string) {
 		return
 	}
 	if m.front = m.queue.next(); m.front != nil {
+		m.front.fronted = m.now.boot
 		m.to(StateNext, 0, cause)
 		return
 	}

@@ -39,6 +39,9 @@ func TestReadThenHoldApproves(t *testing.T) {
 		if d.Shown == 0 || d.Shown > d.Pressed || d.Pressed != pressed || d.Completed != pressed+1500*time.Millisecond {
 			t.Errorf("shown %v, pressed %v, completed %v; pressed at %v", d.Shown, d.Pressed, d.Completed, pressed)
 		}
+		if d.Mode != confirm.ModeHold || d.Fronted == 0 || d.Fronted > d.Expires {
+			t.Errorf("mode %d, fronted %v", d.Mode, d.Fronted)
+		}
 		if len(d.Presses) != 2*len(pages)+1 { // a tap to open, one a page turn, and the last press
 			t.Errorf("%d edges recorded for %d pages", len(d.Presses), len(pages))
 		}

@@ -199,7 +199,7 @@ type Purpose uint8
 const (
 	BlobRaw         Purpose = 1  // what the model wrote: arguments, or a call that could not be parsed
 	BlobArguments   Purpose = 2  // normalised arguments
-	BlobRequest     Purpose = 3  // the exact request
+	BlobRequest     Purpose = 3  // where the exact request goes, and its bytes: capabilities.Request.Preimage
 	BlobPages       Purpose = 4  // panel pages, 1,024 bytes each (device.Frame), at most 64 in a blob
 	BlobView        Purpose = 5  // a readable rendering
 	BlobDestination Purpose = 6  // the destination's name

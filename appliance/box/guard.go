@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime/debug"
 
+	"assent.home.arpa/appliance/audit"
 	"assent.home.arpa/appliance/clock"
 	"assent.home.arpa/appliance/config"
 	"assent.home.arpa/appliance/guard"
@@ -21,6 +23,20 @@ type Panel struct {
 	Display device.Display
 	Buttons device.Buttons
 	Lamp    device.Lamp
+	Kit     string // what it is made of, for the audit
+	Drawn   bool   // there is no hardware: a simulator draws the glass
+}
+
+// boot is what the audit says of a start.
+func (p Panel) boot() audit.Boot {
+	b := audit.Boot{Program: audit.ProgramBox, Panel: p.Kit}
+	if p.Drawn {
+		b.Program = audit.ProgramSimulator
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		b.Build = info.Main.Version
+	}
+	return b
 }
 
 // Peers are the users that the roles run as, by which the sockets' second lock goes.
@@ -45,7 +61,7 @@ func Guard(ctx context.Context, c config.Config, p Panel, l net.Listener, peers 
 		Registry: reg, Gateway: l, GatewayUID: peers.Gateway,
 		Courier: sockets.Courier, CourierUID: peers.Courier,
 		GrantKeyFile: sockets.GrantKey, StateDir: StateDir(c, "guard"),
-		Address: address, Scripted: scripted, Log: log, Ready: ready,
+		Boot: p.boot(), Address: address, Scripted: scripted, Log: log, Ready: ready,
 	})
 }
 

@@ -164,7 +164,7 @@ func (c *call) proposalEntries(e *Executor) []audit.Entry {
 	if len(c.plan.Args) > 0 {
 		entries = c.keep(entries, audit.BlobArguments, c.plan.Args)
 		if c.plan.Request != nil {
-			entries = c.keep(entries, audit.BlobRequest, c.plan.Request.Bytes)
+			entries = c.keep(entries, audit.BlobRequest, c.plan.Request.Preimage())
 		}
 		if c.spec.Log == capabilities.LogView {
 			view := []byte(c.plan.Title + "\n" + c.plan.Text + "\n" + c.plan.Destination)
@@ -224,7 +224,7 @@ func (c *call) approvalEntries() []audit.Entry {
 	}
 	a := audit.Approval{
 		Outcome: audit.ApprovalOutcome(d.Outcome), Receipt: ev.COSE, ScreenDigest: d.ScreenDigest,
-		ArgsDigest: c.args, RequestDigest: c.request, PageCount: uint16(len(d.Pages)), Queued: c.queued,
+		ArgsDigest: c.args, RequestDigest: c.request, PageCount: uint16(len(d.Pages)), Queued: c.queued, Fronted: d.Fronted, Mode: audit.Mode(d.Mode),
 		Shown: max(0, d.Shown), Pressed: max(0, d.Pressed), Completed: max(0, d.Completed), Expires: max(0, d.Expires),
 		By: c.withdrawn.by, Presses: lastPresses(d.Presses),
 	}

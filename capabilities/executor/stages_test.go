@@ -70,7 +70,7 @@ func TestPressedCallIsBoundToWhatWasShown(t *testing.T) {
 	if d := audit.Digest(sent.Request.Digest()); intent.RequestDigest != d || effect.RequestDigest != d || approval.RequestDigest != d {
 		t.Fatal("shown, promised and sent are not the same request")
 	}
-	if got := blobs(records, audit.BlobRequest); len(got) != 1 || string(got[0]) != string(sent.Request.Bytes) {
+	if got := blobs(records, audit.BlobRequest); len(got) != 1 || string(got[0]) != string(sent.Request.Preimage()) {
 		t.Fatal("the exact request is not in the audit")
 	}
 	if got := blobs(records, audit.BlobPages); len(got) != 1 || len(got[0]) != 1024*pending[0].Pages || len(approval.Pages) != 1 {

@@ -48,7 +48,7 @@ func guardRole(ctx context.Context, e env) error {
 		return err
 	}
 	defer b.Close()
-	panel := box.Panel{Display: b.Display, Buttons: b.Buttons, Lamp: b.Lamp}
+	panel := box.Panel{Display: b.Display, Buttons: b.Buttons, Lamp: b.Lamp, Kit: e.config.Panel.Display}
 	return box.Guard(ctx, e.config, panel, l, peers, "https://"+e.config.Gateway.Listen, false, e.log, ready)
 }
 

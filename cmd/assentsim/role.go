@@ -57,7 +57,7 @@ func runRole(ctx context.Context, c console, args []string) error {
 			return err
 		}
 		defer d.Close()
-		return box.Guard(ctx, cfg, box.Panel{Display: d, Buttons: d, Lamp: d}, l, peers, *address, *scripted, log, nil)
+		return box.Guard(ctx, cfg, box.Panel{Display: d, Buttons: d, Lamp: d, Kit: "drawn", Drawn: true}, l, peers, *address, *scripted, log, nil)
 	case "courier":
 		l, err := ipc.Listen(sockets.Courier)
 		if err != nil {

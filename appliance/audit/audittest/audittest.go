@@ -123,7 +123,11 @@ func Automatic(n byte) Call {
 func Required(clk *clocktest.Clock, n byte) Call {
 	c := Automatic(n)
 	args, argsDigest := audit.BlobOf(audit.BlobArguments, c.Inv, []byte(`{"query":"tide times"}`))
-	request, requestDigest := audit.BlobOf(audit.BlobRequest, c.Inv, []byte("GET /w/api.php?srsearch=tide%20times HTTP/1.1\r\n\r\n"))
+	get := capabilities.Request{
+		Scheme: "https", Host: "wiki.example", Port: 443, Address: capabilities.AddressPublic,
+		Bytes: []byte("GET /w/api.php?srsearch=tide%20times HTTP/1.1\r\n\r\n"),
+	}
+	request, requestDigest := audit.BlobOf(audit.BlobRequest, c.Inv, get.Preimage())
 	var frame device.Frame
 	frame.Set(3, 4, true)
 	pages, pagesDigest := audit.BlobOf(audit.BlobPages, c.Inv, frame[:])

@@ -79,24 +79,21 @@ func (c *call) tellSent(e *entry[*audit.EffectRecord]) {
 	}
 	s.digest("server's certificate", p.Peer)
 	if c.intent != nil {
-		s.Literals = append(s.Literals, c.request(c.intent.p.RequestDigest))
+		c.tellRequest(s, c.intent.p.RequestDigest)
 	}
 	if p.Address != (audit.Digest{}) {
 		s.Literals = append(s.Literals, c.literal("address that was connected to", p.Address, c.log()))
 	}
 }
 
-// request is the exact request. Its digest in the records covers the destination too, so its bytes are found by their
-// purpose: a call has one request.
-func (c *call) request(digest audit.Digest) Literal {
+// tellRequest adds the exact request. The log keeps it with where it goes, in one literal, which the digest covers.
+func (c *call) tellRequest(s *Step, digest audit.Digest) {
 	l := c.literal("the exact request", digest, c.log())
-	if l.State == KeptYes {
-		return l
+	if r, ok := capabilities.ParseRequest(l.Bytes); ok {
+		s.fact("goes to", escape(fmt.Sprintf("%s://%s:%d", r.Scheme, r.Host, r.Port)))
+		l.say(r.Bytes)
 	}
-	if b := c.only(audit.BlobRequest); b != nil {
-		l.fill(b)
-	}
-	return l
+	s.Literals = append(s.Literals, l)
 }
 
 func (c *call) tellAnswer(e *entry[*audit.EffectRecord]) {

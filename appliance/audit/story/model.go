@@ -151,7 +151,7 @@ const (
 type Literal struct {
 	Name   string    `json:"name"` // "what the model wrote"
 	State  Kept      `json:"state"`
-	Digest string    `json:"digest"`           // SHA-256 of the bytes
+	Digest string    `json:"digest"`           // SHA-256 of the bytes; of a request, with where it goes
 	Record audit.Seq `json:"record,omitempty"` // the blob
 	Text   string    `json:"text,omitempty"`   // printable
 	Bytes  []byte    `json:"bytes,omitempty"`  // base64 of the exact bytes, where Text is not exactly they

@@ -86,9 +86,13 @@ func (d *sketch) literal(name string, digest audit.Digest, policy capabilities.L
 
 func (l *Literal) fill(b *blob) {
 	l.State, l.Digest, l.Record = KeptYes, b.digest.String(), b.seq
-	l.Text = Printable(b.bytes)
-	if l.Text != string(b.bytes) {
-		l.Bytes = b.bytes
+	l.say(b.bytes)
+}
+
+func (l *Literal) say(b []byte) {
+	l.Text, l.Bytes = Printable(b), nil
+	if l.Text != string(b) {
+		l.Bytes = b
 	}
 }
 

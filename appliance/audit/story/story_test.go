@@ -214,17 +214,18 @@ func TestMissingTextsSayWhy(t *testing.T) {
 	}
 }
 
-// TestRequestIsFoundWhereItsDigestCoversMoreThanItsBytes: the digest that is shown and signed covers the destination too.
-func TestRequestIsFoundWhereItsDigestCoversMoreThanItsBytes(t *testing.T) {
+// TestRequestIsShownWithWhereItGoes: the digest that is shown and signed covers both, and so does the literal.
+func TestRequestIsShownWithWhereItGoes(t *testing.T) {
 	b := newBox(t)
 	c := audittest.Required(b.clock, 1)
-	c.Claims.RequestDigest = audittest.Sum("destination and bytes")
-	c.Approval.RequestDigest, c.Intent.RequestDigest = c.Claims.RequestDigest, c.Claims.RequestDigest
-	c.Approval.Receipt = audittest.Sign(audittest.ReceiptKey(), c.Claims)
 	b.effect(b.intend(c), audit.EffectRecord{Status: capabilities.Done, Sent: true})
-	l := literal(step(of(tell(t, b.records()), c.Inv), story.StepSent), "the exact request")
-	if l.State != story.KeptYes || !bytes.HasPrefix(l.Bytes, []byte("GET /w/api.php")) {
+	s := step(of(tell(t, b.records()), c.Inv), story.StepSent)
+	l := literal(s, "the exact request")
+	if l.State != story.KeptYes || !bytes.HasPrefix(l.Bytes, []byte("GET /w/api.php")) || l.Digest != c.Intent.RequestDigest.String() {
 		t.Errorf("%+v", l)
+	}
+	if !slices.Contains(s.Facts, story.Fact{Name: "goes to", Value: "https://wiki.example:443"}) {
+		t.Errorf("%+v", s.Facts)
 	}
 }
 
