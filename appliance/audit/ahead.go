@@ -162,10 +162,7 @@ func (a *readAhead) next(ctx context.Context) (*loaded, error) {
 }
 
 // release gives a segment's memory back. Records do not share it.
-func (a *readAhead) release(l *loaded) {
-	clear(l.memory.entries) // or records would live as long as the memory
-	a.free <- l.memory
-}
+func (a *readAhead) release(l *loaded) { a.free <- l.memory }
 
 func (a *readAhead) stop() {
 	a.cancel()

@@ -68,22 +68,29 @@ func TestTheFirstProblemIsReportedHoweverFarAheadOthersWereSeen(t *testing.T) {
 }
 
 // A receipt that was verified ahead of its turn was verified with a key that nobody vouched for yet. It counts only if that
-// is the key of the epoch.
-func TestAReceiptByAKeyThatASegmentOnlyClaimsIsSeen(t *testing.T) {
-	clk := clocktest.New()
-	c := audittest.Required(clk, 1)
-	c.Approval.Receipt = audittest.Sign(audittest.GrantKey(), c.Claims)
-	f := newForger(t)
-	// The record names the key that signed the receipt; it may not, and is not sealed either, so nothing follows from it.
-	f.add([16]byte{}, audit.Epoch{
-		N: 2, SealKey: audit.Digest{2}, ReceiptKey: public(audittest.GrantKey()), GrantKey: audit.Digest{4}, Reason: audit.EpochDay,
-	})
-	f.add(c.Inv, c.Proposal)
-	f.add(c.Inv, c.Decision)
-	f.add(c.Inv, c.Approval)
-	f.seal()
-	if r := judge(t, segmentFS(f.segment()), audit.VerifyOptions{}); r.Status != audit.Altered {
-		t.Errorf("%s, %v", r.Status, r.Problem)
+// is the key of the epoch, and only for those bytes.
+func TestAReceiptVerifiedAheadCountsForItsKeyAlone(t *testing.T) {
+	c := audittest.Required(clocktest.New(), 1)
+	r := audit.Record{Kind: audit.KindApproval, Seq: 9, BootID: audittest.BootID(), Inv: c.Inv}
+	panel, other := public(audittest.ReceiptKey()), public(audittest.GrantKey())
+	good := c.Approval.Receipt
+	bad := audittest.Sign(audittest.GrantKey(), c.Claims)
+	for name, v := range map[string]struct {
+		recorded, verified []byte
+		key, with          audit.Digest
+		want               bool
+	}{
+		"that receipt, with the epoch's key":          {good, good, panel, panel, true},
+		"that receipt, with another key":              {good, good, other, panel, false},
+		"with a key that a segment only claims":       {bad, bad, panel, other, false},
+		"another receipt, with the epoch's key":       {bad, good, panel, panel, false},
+		"another that is not as good, the same press": {good, bad, panel, other, true}, // verified again, with the right key
+	} {
+		a := c.Approval
+		a.Receipt = v.recorded
+		if err := audit.Approve(c.Proposal, r, &a, v.key, v.verified, v.with); (err == nil) != v.want {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -187,3 +187,13 @@ func Sign1(key ed25519.PrivateKey, contentType, aad string, payload []byte) []by
 func Open1(key Digest, contentType, aad string, b []byte) ([]byte, error) {
 	return open1(key, contentType, aad, b)
 }
+
+// Approve takes an approval of a proposal in an epoch whose receipt key is key, where a receipt was verified in advance.
+func Approve(p Proposal, r Record, a *Approval, key Digest, verified []byte, with Digest) error {
+	opened, err := openReceipt(with, verified)
+	if err != nil {
+		return err
+	}
+	k := call{proposal: p, verdict: Confirm}
+	return k.approve(r, a, Epoch{ReceiptKey: key}, &opened)
+}

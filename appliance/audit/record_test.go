@@ -2,10 +2,12 @@ package audit_test
 
 import (
 	"bytes"
+	"maps"
 	"reflect"
 	"slices"
 	"testing"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -55,6 +57,40 @@ func bodies(t interface{ Fatal(...any) }) [][]byte {
 	}
 	if len(all) < int(audit.Kinds)*3/2 {
 		t.Fatal("there are too few bodies to try")
+	}
+	return all
+}
+
+// lacking is a body with each field of its payload left out, and with each there and empty, in deterministic encoding.
+func lacking(t *testing.T, body []byte) (all [][]byte) {
+	t.Helper()
+	mode, err := cbor.CoreDetEncOptions().EncMode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var record, payload map[uint64]cbor.RawMessage
+	if err := cbor.Unmarshal(body, &record); err != nil {
+		t.Fatal(err)
+	}
+	if err := cbor.Unmarshal(record[8], &payload); err != nil {
+		t.Fatal(err)
+	}
+	empty := [][]byte{nil, {0x00}, {0x40}, {0x60}, {0x80}, {0xf4}, append([]byte{0x58, 32}, make([]byte, 32)...), append([]byte{0x50}, make([]byte, 16)...)}
+	for key := range payload {
+		for _, item := range empty {
+			changed := maps.Clone(payload)
+			if changed[key] = item; item == nil {
+				delete(changed, key)
+			}
+			if record[8], err = mode.Marshal(changed); err != nil {
+				t.Fatal(err)
+			}
+			b, err := mode.Marshal(record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, b)
+		}
 	}
 	return all
 }
@@ -119,6 +155,11 @@ func TestReadingInOnePassIsAsStrictAsTheRule(t *testing.T) {
 				try(changed)
 				try(slices.Replace(bytes.Clone(body), at, at+1, items[(2*at+n)%len(items)]...))
 			}
+		}
+	}
+	for _, body := range bodies(t) {
+		for _, b := range lacking(t, body) {
+			try(b)
 		}
 	}
 	if accepted == 0 {

@@ -31,36 +31,38 @@ func peers(ctx context.Context, dir string, f figures) error {
 		if err != nil {
 			return err
 		}
-		ratio, err := sideBySide(ctx, filepath.Join(dir, p.name+"-log"), other)
+		ratio, whole, err := sideBySide(ctx, filepath.Join(dir, p.name+"-log"), other)
 		if err := errors.Join(err, other.Close()); err != nil {
 			return err
 		}
 		f.print("vs_"+p.name, ratio, "ratio", p.limit)
+		f.print("vs_"+p.name+"_whole_run", whole, "ratio", "-")
 	}
 	return nil
 }
 
-// sideBySide returns batches a second of the log over those of the peer: the median over spells of 100 calls each.
-func sideBySide(ctx context.Context, dir string, other peer) (float64, error) {
+// sideBySide returns batches a second of the log over those of the peer: the median over spells of 100 calls each, and the
+// ratio over all of them, in which a peer's growing files and checkpoints count as well.
+func sideBySide(ctx context.Context, dir string, other peer) (ratio, whole float64, err error) {
 	const spells, calls = 15, 100
 	h := newHousehold()
 	disk, err := audit.OpenDir(dir)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	tap := &tapped{Disk: disk}
 	l, err := h.open(ctx, tap)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer l.Close()
 	var ratios []float64
+	var allOurs, allTheirs float64
 	for range spells {
 		var ours, theirs times
 		// batch is committed by the log, and what it wrote by the peer, in either order: the peer is a batch behind.
 		batch := func(n int, write func() error) error {
-			last := bytes.TrimRight(tap.last, "\x00")
-			last = bytes.Clone(last)
+			last := bytes.Clone(bytes.TrimRight(tap.last, "\x00"))
 			return inTurn(n, func() error {
 				return ours.clock(func() error { return errors.Join(write(), rest(ctx, l)) })
 			}, func() error {
@@ -76,7 +78,7 @@ func sideBySide(ctx context.Context, dir string, other peer) (float64, error) {
 				return err
 			})
 			if err != nil {
-				return 0, err
+				return 0, 0, err
 			}
 			effect, observed := settled(i, c)
 			err = batch(n, func() error {
@@ -84,10 +86,11 @@ func sideBySide(ctx context.Context, dir string, other peer) (float64, error) {
 				return err
 			})
 			if err != nil {
-				return 0, err
+				return 0, 0, err
 			}
 		}
 		ratios = append(ratios, theirs.sum()/ours.sum())
+		allOurs, allTheirs = allOurs+ours.sum(), allTheirs+theirs.sum()
 	}
-	return median(ratios), l.Close()
+	return median(ratios), allTheirs / allOurs, l.Close()
 }
