@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"math/rand/v2"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -273,65 +272,6 @@ func TestSealsKeptElsewhere(t *testing.T) {
 	pruned, _ := prunedLog(t)
 	if r := verify(t, pruned, audit.VerifyOptions{Anchors: [][]byte{early.Seal}}); len(r.Anchors) != 1 || r.Anchors[0].State != audit.AnchorPruned {
 		t.Errorf("of a part that was pruned: %+v", r.Anchors)
-	}
-}
-
-// Power is lost at each operation of a prune, and again while that is mended.
-func TestPowerLossWhilePruning(t *testing.T) {
-	t.Parallel()
-	clk, begun := clocktest.New(), audittest.NewDisk()
-	l := open(t, clk, begun)
-	fillUpTo(t, l, begun, "seg-00000003.cborseq")
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	prune := func(disk *audittest.Disk) (head audit.Head) {
-		l, err := audit.Open(t.Context(), audittest.Options(clk, disk))
-		if err != nil {
-			return audit.Head{}
-		}
-		defer l.Close()
-		head = l.Head()
-		seqs, err := l.Barrier(t.Context(), audit.Entry{Payload: audit.Admin{Action: audit.AdminPrune, Outcome: audit.Approved, By: audit.ByBox}})
-		if err != nil {
-			return head
-		}
-		head = l.Head()
-		if l.Prune(t.Context(), 1, seqs[0]) == nil {
-			head = l.Head()
-		}
-		return head
-	}
-	whole := begun.Copy()
-	if prune(whole); whole.Content("seg-00000001.cborseq") != nil {
-		t.Fatal("nothing was pruned")
-	}
-	dead := errors.New("the power is gone")
-	random := rand.New(rand.NewPCG(5, 6))
-	for at := 1; at <= whole.Ops(); at++ {
-		for _, choose := range []func(int) int{func(int) int { return 0 }, func(n int) int { return n - 1 }, random.IntN} {
-			disk := begun.Copy()
-			disk.Arm(audittest.Fault{At: at, Err: dead, Dead: true})
-			head := prune(disk)
-			image := disk.Crash(choose)
-			image.Arm(audittest.Fault{At: 1 + random.IntN(10), Err: dead, Dead: true})
-			if l, err := audit.Open(t.Context(), audittest.Options(clk, image)); err == nil {
-				l.Close()
-			}
-			image = image.Crash(choose)
-			l, err := audit.Open(t.Context(), audittest.Options(clk, image))
-			if err != nil {
-				t.Fatalf("power lost at operation %d of %d: %v", at, whole.Ops(), err)
-			}
-			l.Close()
-			o := audit.VerifyOptions{AllSeals: true}
-			if len(head.Seal) > 0 {
-				o.Anchors = [][]byte{head.Seal}
-			}
-			if r := verify(t, image, o); r.Status != audit.Intact {
-				t.Fatalf("power lost at operation %d of %d: %s, %v", at, whole.Ops(), r.Status, r.Problem)
-			}
-		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"syscall"
@@ -95,97 +94,6 @@ func (known life) check(t *testing.T, disk *audittest.Disk) {
 	for _, i := range known.executed {
 		if s := effects[i]; (s != capabilities.Done && s != capabilities.Unknown) || (known.settled[i] && s != capabilities.Done) {
 			t.Errorf("intent %d was executed, settled %v, and its effect is %s", i, known.settled[i], s)
-		}
-	}
-}
-
-// D3: at every single operation the power goes. Whatever the flash kept of what was not synced, sector by sector, and even
-// if the power goes again while recovering: what was acknowledged is there, what was executed has its intent, and nothing is left open.
-func TestPowerLossAtAnyInstant(t *testing.T) {
-	t.Parallel()
-	counter := audittest.NewDisk()
-	known := live(t, counter)
-	if len(known.acknowledged) != 5 {
-		t.Fatalf("the life without a crash is wrong: %+v", known)
-	}
-	total := counter.Ops()
-	if total < 20 {
-		t.Fatalf("only %d operations", total)
-	}
-	dead := errors.New("the power is gone")
-	random := rand.New(rand.NewPCG(1, 2))
-	nothing, everything := func(int) int { return 0 }, func(n int) int { return n - 1 }
-	for at := 1; at <= total; at++ {
-		for how, choose := range [][]func(int) int{{nothing, random.IntN}, {random.IntN}, {everything}}[at%3] {
-			disk := audittest.NewDisk()
-			disk.Arm(audittest.Fault{At: at, Err: dead, Dead: true, Short: at%3 == 0})
-			known := live(t, disk)
-			image := disk.Crash(choose)
-			// Again, while recovering.
-			image.Arm(audittest.Fault{At: 1 + random.IntN(12), Err: dead, Dead: true, Short: true})
-			if l, err := audit.Open(t.Context(), audittest.Options(clocktest.New(), image)); err == nil {
-				l.Close()
-			}
-			image = image.Crash(random.IntN)
-			known.check(t, image)
-			if t.Failed() {
-				t.Fatalf("power lost at operation %d of %d, way %d", at, total, how)
-			}
-		}
-	}
-}
-
-// The same where a segment ends and the next begins.
-func TestPowerLossBetweenSegments(t *testing.T) {
-	t.Parallel()
-	clk, nearlyFull := clocktest.New(), audittest.NewDisk()
-	l := open(t, clk, nearlyFull)
-	blob := func(n byte) audit.Entry {
-		e, _ := audit.BlobOf(audit.BlobRaw, [16]byte{}, bytes.Repeat([]byte{n}, audit.MaxBlob))
-		return e
-	}
-	for n := range byte(14) {
-		if _, err := l.Barrier(t.Context(), blob(n)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	roll := func(disk *audittest.Disk) life {
-		known := newLife()
-		l, err := audit.Open(t.Context(), audittest.Options(clk, disk))
-		if err != nil {
-			return known
-		}
-		defer l.Close()
-		for n := range byte(2) {
-			seqs, err := l.Barrier(t.Context(), blob(0x80+n))
-			if err != nil {
-				return known
-			}
-			known.acknowledged[seqs[0]] = audit.KindBlob
-		}
-		return known
-	}
-	whole := nearlyFull.Copy()
-	if known := roll(whole); len(known.acknowledged) != 2 || whole.Content("seg-00000001.cborseq") == nil {
-		t.Fatalf("no segment ended: %+v", known)
-	}
-	dead := errors.New("the power is gone")
-	random := rand.New(rand.NewPCG(3, 4))
-	// The start's own operations are the other test's.
-	for at := 8; at <= whole.Ops(); at++ {
-		choose := random.IntN
-		if at%2 == 0 {
-			choose = func(int) int { return 0 }
-		}
-		disk := nearlyFull.Copy()
-		disk.Arm(audittest.Fault{At: at, Err: dead, Dead: true})
-		known := roll(disk)
-		known.check(t, disk.Crash(choose))
-		if t.Failed() {
-			t.Fatalf("power lost at operation %d of %d", at, whole.Ops())
 		}
 	}
 }

@@ -23,10 +23,24 @@ type Disk struct {
 	mu      sync.Mutex
 	names   map[string]*inode
 	durable map[string]*inode
-	history []map[string]*inode // states of names since the last Sync
+	changes []change // of names, since the last Sync
 	locked  *bool
 	ops     int
 	fault   Fault
+	watch   func(*Disk)
+}
+
+// change is one operation on names: what each of them leads to afterwards, nil where it is gone.
+type change map[string]*inode
+
+func (c change) apply(names map[string]*inode) {
+	for name, f := range c {
+		if f == nil {
+			delete(names, name)
+		} else {
+			names[name] = f
+		}
+	}
 }
 
 var _ audit.Disk = (*Disk)(nil)
@@ -117,7 +131,7 @@ type Fault struct {
 	Err   error // what it fails with
 	Short bool  // a write leaves its first half behind
 	Dead  bool  // everything after it fails as well: the power is gone
-	Full  bool  // no file can be made and none can grow: ENOSPC
+	Full  bool  // from At on no file can be made and none can grow: ENOSPC
 }
 
 // NewDisk returns an empty directory.
@@ -143,10 +157,12 @@ func (d *Disk) Ops() int {
 func (d *Disk) Crash(choose func(n int) int) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	states := append([]map[string]*inode{d.durable}, d.history...)
 	after := NewDisk()
 	seen := map[*inode]*inode{}
-	names := states[choose(len(states))]
+	names := maps.Clone(d.durable)
+	for _, c := range d.changes[:choose(len(d.changes)+1)] {
+		c.apply(names)
+	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		f := names[name]
 		if seen[f] == nil {
@@ -199,14 +215,28 @@ func (d *Disk) Put(name string, content []byte) {
 	d.names[name], d.durable[name] = f, f
 }
 
+// Watch has f see the disk before each operation from now on, as a copy in which what is not durable still is not. f is
+// called from whoever uses the disk, and must not use it itself; nil ends it.
+func (d *Disk) Watch(f func(moment *Disk)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.watch = f
+}
+
 // op counts an operation and says whether it fails.
 func (d *Disk) op() error {
+	if d.watch != nil {
+		d.watch(d.snapshot())
+	}
 	d.ops++
 	if d.fault.At == d.ops || (d.fault.Dead && d.fault.At > 0 && d.ops > d.fault.At) {
 		return d.fault.Err
 	}
 	return nil
 }
+
+// full reports whether there is no room for anything new.
+func (d *Disk) full() bool { return d.fault.Full && d.ops >= d.fault.At }
 
 // Lock implements audit.Disk.
 func (d *Disk) Lock() (func() error, error) {
@@ -265,12 +295,11 @@ func (d *Disk) Create(name string) (audit.File, error) {
 	if d.names[name] != nil {
 		return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
 	}
-	if d.fault.Full {
+	if d.full() {
 		return nil, &fs.PathError{Op: "create", Path: name, Err: syscall.ENOSPC}
 	}
 	f := newInode(nil)
-	d.names[name] = f
-	d.remember()
+	d.change(change{name: f})
 	return &file{d: d, inode: f}, nil
 }
 
@@ -290,9 +319,7 @@ func (d *Disk) rename(oldName, newName string) error {
 	if f == nil {
 		return &fs.PathError{Op: "rename", Path: oldName, Err: fs.ErrNotExist}
 	}
-	delete(d.names, oldName)
-	d.names[newName] = f
-	d.remember()
+	d.change(change{oldName: nil, newName: f})
 	return nil
 }
 
@@ -306,8 +333,7 @@ func (d *Disk) Remove(name string) error {
 	if err := d.op(); err != nil {
 		return err
 	}
-	delete(d.names, name)
-	d.remember()
+	d.change(change{name: nil})
 	return nil
 }
 
@@ -318,14 +344,17 @@ func (d *Disk) Sync() error {
 	if err := d.op(); err != nil {
 		return err
 	}
-	d.durable, d.history = maps.Clone(d.names), nil
+	d.durable, d.changes = maps.Clone(d.names), nil
 	return nil
 }
 
 // Close implements audit.Disk.
 func (d *Disk) Close() error { return nil }
 
-func (d *Disk) remember() { d.history = append(d.history, maps.Clone(d.names)) }
+func (d *Disk) change(c change) {
+	c.apply(d.names)
+	d.changes = append(d.changes, c)
+}
 
 // file is an open inode; it outlives its name.
 type file struct {
@@ -361,7 +390,7 @@ func (f *file) WriteAt(b []byte, off int64) (int, error) {
 		}
 		b = b[:len(b)/2]
 	}
-	if f.d.fault.Full && int(off)+len(b) > f.now.size {
+	if f.d.full() && int(off)+len(b) > f.now.size {
 		return 0, syscall.ENOSPC
 	}
 	f.write(b, int(off))
