@@ -92,8 +92,11 @@ func (c *calls) trim() {
 	}
 }
 
-// save returns a function that undoes what step does for the given invocations.
+// save returns a function that undoes what step does for the given entries.
 func (c *calls) save(entries []Entry) (restore func()) {
+	if slices.ContainsFunc(entries, func(e Entry) bool { return e.Payload.Kind() == KindBoot }) {
+		return c.saveAll() // a start forgets calls that it does not name
+	}
 	before := map[ID]call{}
 	for _, e := range entries {
 		if k, ok := c.live[e.Inv]; ok {
@@ -110,6 +113,18 @@ func (c *calls) save(entries []Entry) (restore func()) {
 			delete(c.live, e.Inv)
 		}
 		maps.Copy(c.live, before)
+	}
+}
+
+func (c *calls) saveAll() (restore func()) {
+	before := c.fork()
+	return func() {
+		// The maps stay the same ones: a copy of the chain shares them.
+		clear(c.live)
+		clear(c.closed)
+		maps.Copy(c.live, before.live)
+		maps.Copy(c.closed, before.closed)
+		c.order, c.partial = before.order, before.partial
 	}
 }
 

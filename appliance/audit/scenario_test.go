@@ -225,6 +225,10 @@ func scenarios() map[string]scenario {
 			}
 			u.finish()
 		}},
+		"a start that needs the next segment": {holds: []audit.Kind{audit.KindSegment}, begun: brimful, run: func(u *user) {
+			u.automatic()
+			u.finish()
+		}},
 		"pruning what was exported": {holds: []audit.Kind{audit.KindPrune}, quota: 4 * audit.SegmentSize, begun: exported, run: func(u *user) {
 			for range 4 {
 				u.blob(audit.MaxBlob)
@@ -247,6 +251,26 @@ func nearlyFull(t testing.TB) *audittest.Disk {
 	u.open()
 	for range 13 {
 		u.blob(audit.MaxBlob)
+	}
+	u.close()
+	if u.err != nil {
+		t.Fatal(u.err)
+	}
+	return u.disk
+}
+
+// brimful is a log whose first segment has no block left, with a call that ended and one that did not.
+func brimful(t testing.TB) *audittest.Disk {
+	u := scenario{}.user(t, audittest.NewDisk())
+	u.open()
+	u.automatic()
+	u.automatic()
+	u.finish()
+	for range 14 {
+		u.blob(audit.MaxBlob)
+	}
+	for u.err == nil && endOf(u.disk.Content(segment0)) < audit.SegmentSize {
+		u.blob(1)
 	}
 	u.close()
 	if u.err != nil {
