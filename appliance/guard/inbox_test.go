@@ -255,5 +255,9 @@ func TestInboxIsBounded(t *testing.T) {
 		if len(left.Items) != 0 || left.Older != 0 {
 			t.Errorf("left are %+v", left)
 		}
+		h.restart()
+		if n := len(h.inbox(p.slot)); n != 0 {
+			t.Errorf("after a restart %d are back", n)
+		}
 	})
 }

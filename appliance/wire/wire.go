@@ -10,8 +10,8 @@
 //
 // id is the phone's, at most 64 bytes, and comes back as re in whatever answers it. seq counts what this phone was sent,
 // from 1, without gaps, over reconnects: after a dropped connection the phone says the last seq it saw and is sent what it
-// missed, or, where that is no longer kept, the state as it is (type "snapshot"). challenge, welcome and error frames that
-// concern the connection itself have no seq.
+// missed, or, where that is no longer kept, the state as it is (type "snapshot"). What concerns one connection alone has no
+// seq: challenge, welcome and what comes with it, and answers such as error and pong.
 //
 // A phone first proves that it holds its key: the gateway's challenge carries a nonce, and hello a signature over
 // AuthBytes. Each question is signed as well, over AskBytes. There is no message that approves anything, and none may be
