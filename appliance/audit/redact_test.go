@@ -187,6 +187,9 @@ func TestALiteralPayloadIsRemovedAndTheChainStaysWhole(t *testing.T) {
 	}
 	after, r := frames(t, os.DirFS(dir))
 	onlyGone(t, before, after, blobs)
+	if len(r.Open) != 0 {
+		t.Error("what was recorded after the redaction is not in the log")
+	}
 	if r.Redacted != len(blobs) || r.Withheld != 0 || int(r.Kinds[audit.KindRedact]) != len(blobs) {
 		t.Errorf("redacted %d, withheld %d, on record %d of %d", r.Redacted, r.Withheld, r.Kinds[audit.KindRedact], len(blobs))
 	}
@@ -323,6 +326,9 @@ func TestARedactionThatFailsIsFinishedLater(t *testing.T) {
 				if failure != syscall.ENOSPC || !errors.Is(err, audit.ErrFull) {
 					t.Fatalf("%v at operation %d did not end the log: %v", failure, at, err)
 				}
+				if disk.Content("replace.tmp") != nil {
+					t.Errorf("%v at operation %d: room is taken by what cannot be finished", failure, at)
+				}
 				if report, err = l.Redact(t.Context(), audit.RedactOptions{Seqs: seqs[:1], By: audit.ByTimer}); err != nil {
 					t.Fatal(err)
 				}
@@ -423,6 +429,7 @@ func TestOldSegmentsLoseTheirBlobs(t *testing.T) {
 		}
 		return n
 	}
+	named := keep(t, l, []byte("named, in the segment that is being written"))
 	for _, c := range []struct {
 		before time.Time
 		gone   int
@@ -440,6 +447,10 @@ func TestOldSegmentsLoseTheirBlobs(t *testing.T) {
 		if r := intact(t, disk); r.Withheld != 0 {
 			t.Errorf("%d withheld", r.Withheld)
 		}
+	}
+	report, err := l.Redact(t.Context(), audit.RedactOptions{Seqs: []audit.Seq{named}, Before: day(30), By: audit.ByBox})
+	if d := cmp.Diff(audit.RedactReport{Redacted: 1, Segments: 1}, report); d != "" || err != nil || gone() != 4 {
+		t.Errorf("one by name, and %d that are old: %s, %v", gone(), d, err)
 	}
 }
 
