@@ -569,6 +569,9 @@ func browseYear(t *testing.T, browser context.Context, _ fs.FS) {
 	if err := view.WriteStories(create, year, view.Options{Statement: view.ByBox}); err != nil {
 		t.Fatal(err)
 	}
+	if files, err := filepath.Glob(filepath.Join(dir, "data/stories-*.js")); err != nil || len(files) != days*perDay/500 {
+		t.Errorf("%d files of stories, %v", len(files), err)
+	}
 	began := time.Now()
 	p := openTab(t, browser, dir)
 	p.says("#count", "36,500 events")
@@ -619,6 +622,8 @@ func browseTrusted(t *testing.T, browser context.Context, log fs.FS) {
 			t.Errorf("%s went through", js)
 		}
 	}
+	eval[bool](p, `(assent.story({chunk: '/../../evil', place: 0}).then(() => { assent.tried = 'loaded'; }, (e) => { assent.tried = e.message; }), true)`)
+	p.wait(`assent.tried === 'not a file of stories'`)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.faults) == 0 {
