@@ -111,8 +111,7 @@ func Write(ctx context.Context, src fs.FS, dst Volume, o Options) (Report, error
 	if _, err := fs.Stat(dst, nameOf(before, o)); err == nil {
 		return Report{}, ErrExists
 	}
-	// The view is about as large as the log without its padding, twice: for the page and for machines.
-	need := 3*log.bytes + audit.SegmentSize
+	need := 2*log.bytes + audit.SegmentSize // a view is about as large as its log
 	free, known := dst.Free()
 	if !known {
 		free = -1
@@ -123,7 +122,13 @@ func Write(ctx context.Context, src fs.FS, dst Volume, o Options) (Report, error
 	if err := dst.RemoveAll(unfinished); err != nil {
 		return Report{}, fmt.Errorf("export: removing an unfinished copy: %w", err)
 	}
-	r, err := write(ctx, log, dst, o)
+	r, err := write(ctx, log, dst, o, before.Status == audit.Intact)
+	if errors.Is(err, errMoved) {
+		if err := dst.RemoveAll(unfinished); err != nil {
+			return Report{}, fmt.Errorf("export: removing what was copied so far: %w", err)
+		}
+		r, err = write(ctx, log, dst, o, false)
+	}
 	if err == nil {
 		return r, nil
 	}
@@ -154,8 +159,11 @@ func nameOf(r audit.Report, o Options) string {
 	return name
 }
 
-// write makes the copy under its temporary name, and renames it.
-func write(ctx context.Context, log source, dst Volume, o Options) (Report, error) {
+// errMoved says that a log that was whole gave a copy that is not: what removes texts or segments came in between.
+var errMoved = errors.New("export: the log changed while it was copied")
+
+// write makes the copy under its temporary name, and renames it. With whole, the copy must be intact.
+func write(ctx context.Context, log source, dst Volume, o Options, whole bool) (Report, error) {
 	c := &copier{ctx: ctx, dst: dst, dir: unfinished, o: o}
 	for _, dir := range []string{"", "log", "view", "view/data"} {
 		if err := dst.Mkdir(path.Join(unfinished, dir)); err != nil {
@@ -172,6 +180,9 @@ func write(ctx context.Context, log source, dst Volume, o Options) (Report, erro
 	var seal []byte
 	if r.Log, seal, err = c.view(log.bytes); err != nil {
 		return Report{}, err
+	}
+	if whole && r.Log.Status == audit.Incomplete {
+		return Report{}, errMoved
 	}
 	r.Dir = nameOf(r.Log, o)
 	if err := c.papers(r, seal); err != nil {

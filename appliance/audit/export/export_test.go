@@ -116,7 +116,7 @@ func TestDamagedLogIsCopiedAsItIs(t *testing.T) {
 		{"a segment of another size", fstest.MapFS{"seg-00000000.cborseq": {Data: append(bytes.Clone(log["seg-00000000.cborseq"].Data), 7, 7)}}, 0},
 	} {
 		t.Run(c.event, func(t *testing.T) {
-			vol, dir := stick(t)
+			vol, dir := quick(t)
 			r, err := export.Write(t.Context(), c.log, vol, options())
 			if err != nil {
 				t.Fatal(err)
@@ -146,7 +146,7 @@ func TestRedactedCopy(t *testing.T) {
 	copy(torn[newest(log)].Data[audit.SegmentSize-1000:], literal)
 	for event, log := range map[string]fstest.MapFS{"whole": log, "torn": torn} {
 		t.Run(event, func(t *testing.T) {
-			vol, dir := stick(t)
+			vol, dir := quick(t)
 			o := options()
 			o.Redact = true
 			r, err := export.Write(t.Context(), log, vol, o)
@@ -198,7 +198,7 @@ func TestRedactedCopy(t *testing.T) {
 		})
 	}
 	t.Run("altered", func(t *testing.T) {
-		vol, dir := stick(t)
+		vol, dir := quick(t)
 		o := options()
 		o.Redact = true
 		if _, err := export.Write(t.Context(), changed(log, "seg-00000000.cborseq", 9000), vol, o); !errors.Is(err, export.ErrUnredactable) || !empty(t, dir) {
@@ -225,7 +225,7 @@ func TestCopyWhileItIsWritten(t *testing.T) {
 			done = true
 		default:
 		}
-		vol, _ := stick(t)
+		vol, _ := quick(t)
 		r, err := export.Write(t.Context(), h.disk.FS(), vol, options())
 		if err != nil {
 			t.Fatal(err)
@@ -245,11 +245,12 @@ type halfWritten struct {
 	fstest.MapFS
 	half  []byte
 	reads *int
+	halfs map[int]bool // readings, by number, that find a half
 }
 
 func (h halfWritten) Open(name string) (fs.File, error) {
 	if name == "seg-00000000.cborseq" {
-		if *h.reads++; *h.reads <= 3 { // once to check, twice to copy
+		if *h.reads++; h.halfs[*h.reads] {
 			return fstest.MapFS{name: {Data: h.half}}.Open(name)
 		}
 	}
@@ -261,12 +262,34 @@ func TestBatchUnderWayIsWaitedFor(t *testing.T) {
 	whole := log["seg-00000000.cborseq"].Data
 	used := len(bytes.TrimRight(whole, "\x00"))
 	half := bytes.Clone(whole)
-	clear(half[used-1000:])
-	vol, _ := stick(t)
-	reads := 0
-	r, err := export.Write(t.Context(), halfWritten{log, half, &reads}, vol, options())
-	if err != nil || r.Log.Status != audit.Intact {
-		t.Errorf("%v: %v after %d readings", err, r.Log.Problem, reads)
+	clear(half[used-100:]) // its seal
+	for _, c := range []struct {
+		event  string
+		halfs  int // readings that find a half, once copying has begun
+		copies int
+	}{
+		{"for two readings", 2, 1},
+		{"for so long that it seems torn", 4, 2},
+	} {
+		t.Run(c.event, func(t *testing.T) {
+			vol, _ := quick(t)
+			reads, copies, halfs := 0, 0, map[int]bool{}
+			o := options()
+			o.Progress = func(s export.Step, done, _ int64) {
+				if s != export.StepCopy {
+					return
+				}
+				if copies++; copies == 1 {
+					for i := range c.halfs {
+						halfs[reads+1+i] = true
+					}
+				}
+			}
+			r, err := export.Write(t.Context(), halfWritten{log, half, &reads, halfs}, vol, o)
+			if err != nil || r.Log.Status != audit.Intact || copies != c.copies {
+				t.Errorf("%v: %v after %d copies", err, r.Log.Problem, copies)
+			}
+		})
 	}
 }
 
@@ -284,7 +307,7 @@ func (p pruned) Open(name string) (fs.File, error) {
 }
 
 func TestSegmentsPrunedMeanwhileAreLeftOut(t *testing.T) {
-	vol, dir := stick(t)
+	vol, dir := quick(t)
 	r, err := export.Write(t.Context(), pruned{record(t, 150), map[string]int{}}, vol, options())
 	if err != nil {
 		t.Fatal(err)
@@ -332,9 +355,9 @@ type full struct{ export.Volume }
 func (full) Free() (int64, bool) { return 4096, true }
 
 func TestNoRoomIsSaidBeforeAnythingIsWritten(t *testing.T) {
-	vol, dir := stick(t)
+	vol, dir := quick(t)
 	_, err := export.Write(t.Context(), record(t, 1), full{vol}, options())
-	if err == nil || err.Error() != "export: no room: the copy needs about 5 MB, and 0 MB are free; make room or use another medium" || !empty(t, dir) {
+	if err == nil || err.Error() != "export: no room: the copy needs about 4 MB, and 0 MB are free; make room or use another medium" || !empty(t, dir) {
 		t.Errorf("%v", err)
 	}
 }
@@ -350,7 +373,7 @@ func (l liar) Open(name string) (fs.File, error) {
 }
 
 func TestMediumThatGivesBackOtherBytes(t *testing.T) {
-	vol, dir := stick(t)
+	vol, dir := quick(t)
 	if _, err := export.Write(t.Context(), record(t, 1), liar{vol}, options()); !errors.Is(err, export.ErrReadBack) || !empty(t, dir) {
 		t.Errorf("%v", err)
 	}
@@ -358,14 +381,15 @@ func TestMediumThatGivesBackOtherBytes(t *testing.T) {
 
 func TestCopyThatIsThereIsKept(t *testing.T) {
 	log := record(t, 1)
-	vol, dir := stick(t)
+	vol, dir := quick(t)
 	r, err := export.Write(t.Context(), log, vol, options())
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := contents(t, dir)
-	if _, err := export.Write(t.Context(), log, vol, options()); !errors.Is(err, export.ErrExists) {
-		t.Errorf("%v", err)
+	count := &failing{Volume: vol}
+	if _, err := export.Write(t.Context(), log, count, options()); !errors.Is(err, export.ErrExists) || count.ops != 0 {
+		t.Errorf("%v after %d operations", err, count.ops)
 	}
 	if after := contents(t, dir); len(after) != len(before) || len(after) != r.Files {
 		t.Errorf("%d files, and %d before", len(after), len(before))
@@ -373,7 +397,7 @@ func TestCopyThatIsThereIsKept(t *testing.T) {
 }
 
 func TestUnfinishedCopyIsReplaced(t *testing.T) {
-	vol, dir := stick(t)
+	vol, dir := quick(t)
 	if err := os.MkdirAll(filepath.Join(dir, "AUDIT-unfinished/log"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +413,7 @@ func TestUnfinishedCopyIsReplaced(t *testing.T) {
 func TestCancelledCopyLeavesNothing(t *testing.T) {
 	log := record(t, 1)
 	for _, at := range []export.Step{export.StepCheck, export.StepCopy, export.StepView, export.StepRead} {
-		vol, dir := stick(t)
+		vol, dir := quick(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		o := options()
 		o.Progress = func(s export.Step, _, _ int64) {
@@ -404,7 +428,7 @@ func TestCancelledCopyLeavesNothing(t *testing.T) {
 }
 
 func TestThereIsNoLog(t *testing.T) {
-	vol, dir := stick(t)
+	vol, dir := quick(t)
 	if _, err := export.Write(t.Context(), fstest.MapFS{"photo.jpg": {}}, vol, options()); !errors.Is(err, fs.ErrNotExist) || !empty(t, dir) {
 		t.Errorf("%v", err)
 	}
