@@ -154,6 +154,14 @@ func (w *writer) readAnchors() (end int64, last *anchorReader, sized bool, err e
 	if r.end == 0 || r.root != w.root {
 		return 0, nil, false, nil
 	}
+	// The root key did not sign all of the genesis record: its salt, for one. Where the log's own is damaged, this is not
+	// the place to say so.
+	if w.first == 0 {
+		own, err := w.firstFrame(0)
+		if err == nil && own.link == link(Digest{}, own.class, own.digest) && own.digest != r.genesis {
+			return 0, nil, false, nil
+		}
+	}
 	return r.end, r, r.end == size, nil
 }
 

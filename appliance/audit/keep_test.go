@@ -242,6 +242,29 @@ func TestAnchorsBeyondTheLogShowARollback(t *testing.T) {
 	}
 }
 
+// Not all of the genesis is signed, so the anchors' copy of it can differ and still verify. The start goes by the log.
+func TestAnchorsOfAnotherGenesisAreMadeAnew(t *testing.T) {
+	clk, disk := clocktest.New(), audittest.NewDisk()
+	if err := open(t, clk, disk).Close(); err != nil {
+		t.Fatal(err)
+	}
+	content := disk.Content(anchors)
+	boot := audittest.BootID()
+	at := bytes.Index(content, boot[:])
+	if at < 0 {
+		t.Fatal("the anchors hold no genesis")
+	}
+	content[at+3] ^= 1
+	disk.Put(anchors, content)
+	if r := judge(t, disk.FS(), audit.VerifyOptions{}); r.Status != audit.Altered {
+		t.Errorf("before the start: %s, %v", r.Status, r.Problem)
+	}
+	if err := open(t, clk, disk).Close(); err != nil {
+		t.Fatal(err)
+	}
+	intact(t, disk)
+}
+
 func TestSealsKeptElsewhere(t *testing.T) {
 	clk, disk := clocktest.New(), audittest.NewDisk()
 	l := open(t, clk, disk)

@@ -220,18 +220,9 @@ func (l *learner) read(content []byte) error {
 
 // segmentRecord reads the record that a segment begins with.
 func (w *writer) segmentRecord(index uint32) (*Segment, error) {
-	f, err := w.disk.Open(segmentName(index))
+	frame, err := w.firstFrame(index)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	b := make([]byte, Block)
-	if _, err := f.ReadAt(b, 0); err != nil && err != io.EOF {
-		return nil, err
-	}
-	frame, err := parseFrame(b)
-	if err != nil {
-		return nil, fmt.Errorf("%w: segment %d: %w", ErrCorrupt, index, err)
 	}
 	r, err := w.chain.codec.record(frame)
 	if err != nil {
@@ -242,6 +233,23 @@ func (w *writer) segmentRecord(index uint32) (*Segment, error) {
 		return nil, fmt.Errorf("%w: segment %d begins with %s", ErrCorrupt, index, r.Kind)
 	}
 	return s, nil
+}
+
+func (w *writer) firstFrame(index uint32) (rawFrame, error) {
+	f, err := w.disk.Open(segmentName(index))
+	if err != nil {
+		return rawFrame{}, err
+	}
+	defer f.Close()
+	b := make([]byte, Block)
+	if _, err := f.ReadAt(b, 0); err != nil && err != io.EOF {
+		return rawFrame{}, err
+	}
+	frame, err := parseFrame(b)
+	if err != nil {
+		return rawFrame{}, fmt.Errorf("%w: segment %d: %w", ErrCorrupt, index, err)
+	}
+	return frame, nil
 }
 
 // recoverSegment walks a segment to its last seal and zeroes what follows, after keeping a copy. Bytes after the last
@@ -301,7 +309,15 @@ func (w *writer) mustBeTorn(tail []byte, d *damage) error {
 	if err != nil {
 		return err
 	}
-	for _, claims := range w.chain.codec.sealsIn(tail, append(keys, w.chain.epoch.SealKey)) {
+	// What proves beforehand that the log will not open must do so while nothing is changed.
+	if w.chain.next == 0 {
+		if err := w.neverSealed(); err != nil {
+			return err
+		}
+	} else if !slices.Contains(keys, w.chain.epoch.SealKey) {
+		return fmt.Errorf("%w: no seal key for epoch %d; %w", ErrCorrupt, w.chain.epoch.N, d)
+	}
+	for _, claims := range w.chain.codec.sealsIn(tail, keys) {
 		if claims.First != w.chain.next {
 			return fmt.Errorf("%w: %w", ErrCorrupt, d)
 		}
@@ -334,6 +350,18 @@ func (w *writer) setAside(tail []byte, index uint32, offset int64) (tornTail, er
 	return torn, writeFile(w.disk, name, tail)
 }
 
+// neverSealed fails where something says that there was a log: the anchors are first written after a seal.
+func (w *writer) neverSealed() error {
+	names, err := w.disk.List()
+	if err != nil {
+		return err
+	}
+	if slices.Contains(names, anchorsFile) {
+		return fmt.Errorf("%w: there are anchors and no log that they belong to", ErrCorrupt)
+	}
+	return nil
+}
+
 // create begins a log. begun says that a first segment is there in which nothing was ever sealed.
 func (w *writer) create(o Options, begun bool) error {
 	c := w.chain.codec
@@ -343,6 +371,9 @@ func (w *writer) create(o Options, begun bool) error {
 	}
 	if (ok && old.epoch > 0) || w.first > 0 {
 		return fmt.Errorf("%w: there is a seal key and no log that it belongs to", ErrCorrupt)
+	}
+	if err := w.neverSealed(); err != nil {
+		return err
 	}
 	rootKey, err := newSealKey(0)
 	if err != nil {

@@ -271,7 +271,14 @@ func TestCorruptionIsNotRepaired(t *testing.T) {
 
 func TestALogWhoseFilesWereTakenIsNotBegunAnew(t *testing.T) {
 	for name, take := range map[string]func(*audittest.Disk) error{
-		"segments":   func(d *audittest.Disk) error { return d.Remove(segment0) },
+		"segments": func(d *audittest.Disk) error { return d.Remove(segment0) },
+		"segments and seal key": func(d *audittest.Disk) error {
+			return errors.Join(d.Remove(segment0), d.Remove("key.cur"))
+		},
+		"segments, and the seal key damaged": func(d *audittest.Disk) error {
+			d.Put("key.cur", []byte{0xa0})
+			return d.Remove(segment0)
+		},
 		"seal key":   func(d *audittest.Disk) error { return d.Remove("key.cur") },
 		"root":       func(d *audittest.Disk) error { return d.Remove("root.pub") },
 		"other root": func(d *audittest.Disk) error { d.Put("root.pub", []byte(audit.Digest{1}.String()+"\n")); return nil },
