@@ -10,7 +10,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 FUZZTIME ?= 10s
 ARGS ?=
 
-.PHONY: help run demo test check fuzz bench build setup clean
+.PHONY: help run demo test check fuzz bench hil build setup clean
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ fuzz: setup ## every fuzz target for FUZZTIME each
 bench: build ## figures as ratios, one line each: name value unit limit (ONLY=turn)
 	@[ "$(ONLY)" = audit ] || bin/assentsim bench $(if $(ONLY),-only $(ONLY)) $(ARGS)
 	@[ "$(or $(ONLY),audit)" != audit ] || (cd appliance/audit/peers && go run .)
+
+hil: ## the real drivers and the real panel on the box's kernel, in an emulator with simulated lines and I2C
+	@.ci/setup hil
+	@go run ./image/hil $(ARGS)
 
 clean: ## remove bin/ (downloads stay in the cache)
 	rm -rf bin

@@ -62,6 +62,7 @@ var only = []struct {
 	{"github.com/veraison/go-cose", []string{"appliance/audit", "confirm", "appliance/grant"}, "seals, receipts and grants are the only things signed"},
 	{module + "confirm/internal/mint", []string{"confirm"}, "receipts come from a completed hold and from nowhere else"},
 	{module + "cmd/assentsim", []string{"cmd/assentsim"}, "the drawn panel must not reach the box's program"},
+	{module + "image/hil", []string{"image/hil"}, "simulated lines and buses must not reach the box's program"},
 	{"modernc.org/sqlite", []string{"appliance/conversation", "inference/runs"}, "databases hold conversations and invocation records, never evidence"},
 	{"github.com/landlock-lsm/go-landlock", []string{"appliance/worker"}, "workers are what has to be caged from inside"},
 }
@@ -101,6 +102,7 @@ var never = []struct{ from, to, why string }{
 	{"appliance/phone", module + "appliance/guard", "a phone cannot be a guard"},
 	{"cmd/assentd", module + "cmd/assentsim", "the box's program contains no drawn panel"},
 	{"cmd/assentd", module + "device/board/boardtest", "the box's program contains no fake kernel or display"},
+	{"cmd/assentd", module + "image/hil/hiltest", "the box's program contains no simulated line or bus"},
 	{"cmd/assentd", module + "device/devicetest", "the box's program contains no fake button"},
 	{"cmd/assentd", module + "capabilities/websearch/websearchtest", "the box's program contains no fixture site"},
 	{"cmd/assentd", module + "appliance/courier/loopback", "the box's program contains no loopback exception"},
@@ -120,6 +122,8 @@ var always = []struct{ from, to, why string }{
 	{"appliance/courier", "appliance/grant", "the courier verifies what it is told to do"},
 	{"cmd/assentd", "appliance/guard", "the box has a guard"},
 	{"cmd/assentd", "device/board", "the box has a real panel"},
+	{"image/hil/guest", "device/board", "the hardware test drives the real parts"},
+	{"image/hil/guest", "confirm", "the hardware test runs the real panel"},
 	{"cmd/assentsim", "appliance/guard", "the simulator runs the real guard"},
 	{"cmd/assentsim", "appliance/courier/loopback", "the loopback exception is the simulator's"},
 }

@@ -11,7 +11,7 @@
 // # What is promised
 //
 // The display is written in pieces, but Draw returns nil only after the part has acknowledged them all; after any failure
-// the next Draw starts the part afresh and sends the whole picture. Button edges carry the kernel's own time stamps and
+// the next Draw looks for the bus, starts the part afresh and sends the whole picture. Button edges carry the kernel's own time stamps and
 // counts (linux/gpio.h, line request v2), never the time of reading.
 package board
 
@@ -37,7 +37,6 @@ type Board struct {
 	Lamp    device.Lamp
 
 	oled *oled
-	bus  i2c.BusCloser
 	keys *buttons
 }
 
@@ -55,7 +54,7 @@ func Open(p config.Panel) (*Board, error) {
 // Close darkens the display, so that no request stays readable after nobody is there to take the press, and lets go of
 // the parts. Buttons.Events is closed.
 func (b *Board) Close() error {
-	return errors.Join(b.keys.close(), b.oled.off(), b.bus.Close())
+	return errors.Join(b.keys.close(), b.oled.off(), b.oled.bus.close())
 }
 
 // host is what a board needs of Linux.
@@ -85,6 +84,9 @@ func (h host) open(p config.Panel) (*Board, error) {
 		}
 		return nil, err
 	}
-	o := &oled{bus: bus, part: part, rotate: p.Rotate, contrast: byte(p.Contrast)}
-	return &Board{Display: o, Buttons: keys, Lamp: device.NoLamp{}, oled: o, bus: bus, keys: keys}, nil
+	o := &oled{
+		bus:  &link{open: func() (i2c.BusCloser, error) { return h.openBus(p.Bus) }, bus: bus},
+		part: part, rotate: p.Rotate, contrast: byte(p.Contrast),
+	}
+	return &Board{Display: o, Buttons: keys, Lamp: device.NoLamp{}, oled: o, keys: keys}, nil
 }

@@ -37,6 +37,7 @@ func open(k *boardtest.Kernel, p config.Panel, display *boardtest.OLED) (*board.
 		if n != 1 {
 			return nil, errors.New("the display is not on that bus")
 		}
+		display.Open()
 		return display, nil
 	}, p)
 }
@@ -97,6 +98,53 @@ func TestOpenWithoutDisplay(t *testing.T) {
 	mustDraw(t, b.Display, picture(1))
 	if err := b.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestBusGoesAndComes is an adapter that is unplugged, and plugged in again: the kernel gives its bus another number, and can
+// do so only after the old one was closed.
+func TestBusGoesAndComes(t *testing.T) {
+	k, p := machine(t)
+	p.Bus = headerBus
+	display := boardtest.NewSSD1306()
+	number := 1
+	b, err := board.OpenOn(k.Root, k, func(n int) (i2c.BusCloser, error) {
+		if n != number {
+			return nil, errors.New("no such bus")
+		}
+		display.Open()
+		return display, nil
+	}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustDraw(t, b.Display, picture(1))
+
+	display.FailAfter(0)
+	if err := b.Display.Draw(picture(2)); !errors.Is(err, device.ErrBus) {
+		t.Errorf("draw says %v", err)
+	}
+	if !display.Closed() {
+		t.Error("a bus that failed is kept open")
+	}
+	k.RemoveBus(1, headerBus)
+	for range 2 {
+		if err := b.Display.Draw(picture(2)); !errors.Is(err, device.ErrBus) {
+			t.Errorf("draw without a bus says %v", err)
+		}
+	}
+	k.AddBus(7, headerBus)
+	number = 7
+	display.Heal()
+	display.PowerCycle()
+	mustDraw(t, b.Display, picture(2))
+	mustShow(t, display, picture(2))
+
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := b.Display.Draw(picture(1)); !errors.Is(err, device.ErrBus) || !display.Closed() {
+		t.Errorf("draw on a closed board says %v", err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"assent.home.arpa/appliance/config"
 	"assent.home.arpa/device"
+	"assent.home.arpa/device/board/boardtest"
 )
 
 // DecodeEvents is decodeEvents.
@@ -29,12 +30,18 @@ func OpenOn(root string, k Kernel, bus func(n int) (i2c.BusCloser, error), p con
 }
 
 // NewDisplay drives the display on a bus. It panics for a part that there is not.
-func NewDisplay(bus i2c.Bus, name string, rotate bool, contrast byte) device.Display {
+func NewDisplay(bus i2c.BusCloser, name string, rotate bool, contrast byte) device.Display {
 	part, known := parts(name)
 	if !known {
 		panic("board: internal error: no part " + name)
 	}
-	return &oled{bus: bus, part: part, rotate: rotate, contrast: contrast}
+	open := func() (i2c.BusCloser, error) {
+		if b, ok := bus.(*boardtest.OLED); ok {
+			b.Open()
+		}
+		return bus, nil
+	}
+	return &oled{bus: &link{open: open}, part: part, rotate: rotate, contrast: contrast}
 }
 
 // Debounce feeds raw edges, and settles what is pending at the times in between that settle lists.

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"periph.io/x/conn/v3/i2c"
-
 	"assent.home.arpa/device"
 )
 
@@ -33,7 +31,7 @@ const pages = device.Height / 8
 
 // oled is a display controller on an I2C bus. Only the goroutine that draws uses it, except for off.
 type oled struct {
-	bus      i2c.Bus
+	bus      *link
 	part     part
 	rotate   bool
 	contrast byte
@@ -49,6 +47,14 @@ var _ device.Display = (*oled)(nil)
 // Draw implements device.Display. It sends the columns that differ from what the glass shows, or everything when that is not
 // known: the first time, and after each failure.
 func (o *oled) Draw(f *device.Frame) error {
+	err := o.draw(f)
+	if err != nil {
+		o.bus.drop()
+	}
+	return err
+}
+
+func (o *oled) draw(f *device.Frame) error {
 	fresh := !o.known
 	o.known = false // until all is acknowledged
 	if fresh {
@@ -81,6 +87,7 @@ func (o *oled) Dim(dim bool) error {
 	known := o.known
 	o.known, o.dim = false, dim
 	if err := o.command(setContrast, o.brightness()); err != nil {
+		o.bus.drop()
 		return err
 	}
 	o.known = known

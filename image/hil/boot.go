@@ -86,7 +86,7 @@ func boot(ctx context.Context, limit time.Duration, m machine, line func(string)
 	qemu := exec.CommandContext(ctx, "qemu-system-aarch64",
 		"-machine", "virt", "-cpu", "max,pauth-impdef=on", "-accel", "tcg", "-icount", "shift=2,align=off,sleep=off", "-smp", "1", "-m", "512M",
 		"-kernel", m.image, "-initrd", m.initrd, "-append", "console=ttyAMA0 loglevel=4 panic=-1",
-		"-display", "none", "-serial", "stdio", "-monitor", "none", "-nic", "none", "-no-reboot")
+		"-rtc", "clock=vm", "-display", "none", "-serial", "stdio", "-monitor", "none", "-nic", "none", "-no-reboot")
 	qemu.SysProcAttr = &unix.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL}
 	qemu.WaitDelay = 5 * time.Second
 	var complaints bytes.Buffer

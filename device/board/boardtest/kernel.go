@@ -76,6 +76,14 @@ func (k *Kernel) AddBus(n int, place string) {
 	k.addDevice("i2c", fmt.Sprintf("i2c-%d", n), place)
 }
 
+// RemoveBus takes I2C bus n away again.
+func (k *Kernel) RemoveBus(n int, place string) {
+	name := fmt.Sprintf("i2c-%d", n)
+	k.must(os.Remove(filepath.Join(k.Root, "dev", name)))
+	k.must(os.Remove(filepath.Join(k.Root, "sys/bus/i2c/devices", name)))
+	k.must(os.Remove(filepath.Join(k.Root, "sys/devices", place, name)))
+}
+
 func (k *Kernel) addDevice(class, name, place string) {
 	real := filepath.Join(k.Root, "sys/devices", place, name)
 	k.must(os.MkdirAll(real, 0o755))

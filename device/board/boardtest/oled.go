@@ -146,6 +146,13 @@ func (o *OLED) Closed() bool {
 
 func (o *OLED) String() string { return "boardtest" }
 
+// Open opens the bus, which is open at first. While it is closed it carries nothing.
+func (o *OLED) Open() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = false
+}
+
 // SetSpeed implements i2c.Bus.
 func (o *OLED) SetSpeed(physic.Frequency) error { return nil }
 

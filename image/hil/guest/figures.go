@@ -24,6 +24,9 @@ const edgeCards = 3
 // carry the time of the edge itself, which was that much earlier.
 const settling = 10 * time.Millisecond
 
+// quietTime is how long the panel is left alone before an edge, so that nothing is being drawn when it comes.
+const quietTime = 100 * time.Millisecond
+
 // measure takes the figures, one room at a time and nothing else at work.
 func measure(c *console) error {
 	r := &room{name: "figures", console: c}
@@ -149,6 +152,7 @@ func (r *room) edges() error {
 				return err
 			}
 			steps = append(steps, step)
+			time.Sleep(quietTime)
 			if err := bank.Close(1); err != nil {
 				return err
 			}
@@ -190,6 +194,7 @@ func (r *room) edges() error {
 // panel took the press for one.
 func (r *room) productEdge() (time.Duration, error) {
 	r.in(confirm.StateArmed)
+	time.Sleep(quietTime)
 	r.press(device.Approve)
 	r.in(confirm.StateHolding)
 	step, _ := r.last(confirm.StateHolding)
