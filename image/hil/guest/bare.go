@@ -21,9 +21,12 @@ const (
 // bareLine waits for edges with as little as Linux allows: poll and read, on a thread of its own.
 type bareLine struct {
 	lines int
-	lags  chan time.Duration
+	edges chan bareEdge
 	errs  chan error
 }
+
+// bareEdge is one edge: when the kernel stamped it, and when the loop had it (CLOCK_MONOTONIC).
+type bareEdge struct{ stamp, had time.Duration }
 
 // openBare takes a line as the box takes a button's: pulled up, active low, both edges, the kernel debounces.
 func openBare(chip string, offset uint32) (*bareLine, error) {
@@ -46,7 +49,7 @@ func openBare(chip string, offset uint32) (*bareLine, error) {
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), unix.GPIO_V2_GET_LINE_IOCTL, uintptr(unsafe.Pointer(&req))); errno != 0 {
 		return nil, fmt.Errorf("bare line: %w", errno)
 	}
-	b := &bareLine{lines: int(req.Fd), lags: make(chan time.Duration, 1), errs: make(chan error, 1)}
+	b := &bareLine{lines: int(req.Fd), edges: make(chan bareEdge, 1), errs: make(chan error, 1)}
 	go b.run()
 	return b, nil
 }
@@ -55,46 +58,46 @@ func (b *bareLine) run() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for {
-		lag, err := b.edge()
+		edge, err := b.edge()
 		if err != nil {
 			b.errs <- err
 			return
 		}
-		b.lags <- lag
+		b.edges <- edge
 	}
 }
 
-// edge waits for one edge and returns how long ago the kernel stamped it (struct gpio_v2_line_event: the stamp comes first).
-func (b *bareLine) edge() (time.Duration, error) {
+// edge waits for one edge (struct gpio_v2_line_event: the stamp comes first).
+func (b *bareLine) edge() (bareEdge, error) {
 	for {
 		_, err := unix.Poll([]unix.PollFd{{Fd: int32(b.lines), Events: unix.POLLIN}}, -1)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
-			return 0, err
+			return bareEdge{}, err
 		}
 		var event [48]byte
 		if _, err := unix.Read(b.lines, event[:]); err != nil {
-			return 0, err
+			return bareEdge{}, err
 		}
 		var now unix.Timespec
 		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-			return 0, err
+			return bareEdge{}, err
 		}
-		return time.Duration(now.Nano()) - time.Duration(binary.NativeEndian.Uint64(event[:])), nil
+		return bareEdge{time.Duration(binary.NativeEndian.Uint64(event[:])), time.Duration(now.Nano())}, nil
 	}
 }
 
-// next returns the lag of the next edge.
-func (b *bareLine) next(limit time.Duration) (time.Duration, error) {
+// next returns the next edge.
+func (b *bareLine) next() (bareEdge, error) {
 	select {
-	case lag := <-b.lags:
-		return lag, nil
+	case edge := <-b.edges:
+		return edge, nil
 	case err := <-b.errs:
-		return 0, err
-	case <-time.After(limit):
-		return 0, fmt.Errorf("bare line: no edge within %v", limit)
+		return bareEdge{}, err
+	case <-time.After(patience):
+		return bareEdge{}, fmt.Errorf("bare line: no edge within %v", patience)
 	}
 }
 
