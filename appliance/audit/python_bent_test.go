@@ -67,7 +67,8 @@ func values() []any {
 	return all
 }
 
-// bent takes the golden record of each kind and gives each field each value, leaves it out, and adds one that there is not.
+// bent takes the golden record of each kind and gives each field each value of its CBOR type and some of the others, leaves it
+// out, and adds one that there is not.
 func bent(t *testing.T) []bentFrame {
 	t.Helper()
 	mode, err := cbor.CoreDetEncOptions().EncMode()
@@ -113,7 +114,10 @@ func bent(t *testing.T) []bentFrame {
 				with := maps.Clone(from)
 				delete(with, key)
 				add(fmt.Sprintf("without %s %d", of, key), put(with))
-				for _, v := range values {
+				for i, v := range values {
+					if was := from[key]; was != nil && was[0]>>5 != v[0]>>5 && (i+key)%6 != 0 {
+						continue
+					}
 					with[key] = v
 					add(fmt.Sprintf("with %s %d = %.60x", of, key, with[key]), put(with))
 				}

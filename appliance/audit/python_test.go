@@ -305,6 +305,47 @@ func TestTheVerifiersAgreeOnALogOfManyCalls(t *testing.T) {
 	}
 }
 
+// What a person sees of the second verifier: a verdict, the first problem with its place, and an exit status.
+func TestTheSecondVerifierAsACommand(t *testing.T) {
+	interpreter := needPython(t)
+	t.Parallel()
+	files, _ := storedLogs(t)
+	dir := t.TempDir()
+	for name, content := range files {
+		writeSparse(t, filepath.Join(dir, name), content)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		exit int
+		says string
+	}{
+		"intact":          {[]string{"calls", "--all-seals"}, 0, "verdict: intact"},
+		"its head":        {[]string{"calls"}, 0, "head: HES7C1Z6"},
+		"altered":         {[]string{"bit"}, 1, "problem: segment 0 offset 4268: record 5: a blob"},
+		"incomplete":      {[]string{"torn"}, 2, "verdict: incomplete"},
+		"json":            {[]string{"torn", "--json"}, 2, `{"verdict": "incomplete"`},
+		"another root":    {[]string{"calls", "--root", strings.Repeat("ab", 32)}, 1, "root key"},
+		"a kept seal":     {[]string{"rollback", "--anchor", "press.seal"}, 2, "rolled back"},
+		"withheld":        {[]string{"withheld", "--withheld"}, 0, "withheld: 1"},
+		"no log":          {[]string{"nowhere"}, 3, "no segments here"},
+		"no root key":     {[]string{"calls", "--root", "ab"}, 3, "64 hexadecimal digits"},
+		"no seal":         {[]string{"calls", "--anchor", "verdicts.txt"}, 3, "verdicts.txt"},
+		"no such option":  {[]string{"calls", "--loud"}, 3, "--loud"},
+		"nothing to read": {nil, 3, "directory"},
+	} {
+		script, err := filepath.Abs(secondVerifier)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), interpreter, append([]string{script}, c.args...)...)
+		cmd.Dir = dir
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != c.exit || !strings.Contains(string(out), c.says) {
+			t.Errorf("%s: exit %d\n%s", name, got, out)
+		}
+	}
+}
+
 // Both read the same payloads: each field of each kind is set to values of every type and size, and left out.
 func TestTheVerifiersAgreeOnTheLimitsOfEveryField(t *testing.T) {
 	needPython(t)
@@ -338,6 +379,7 @@ for line in sys.stdin:
 			t.Errorf("%s: %v, and %s", f.name, err, answers[i])
 		}
 	}
+	t.Logf("%d of %d are accepted", accepted, len(frames))
 	if accepted < len(frames)/20 || accepted > len(frames)/2 {
 		t.Errorf("%d of %d are accepted: the values are not chosen well", accepted, len(frames))
 	}

@@ -517,7 +517,8 @@ class Verifier:
     """Reads one log from its first frame to its last, and remembers what later records must agree with."""
 
     def __init__(self, segments, anchors=b"", kept=(), all_seals=False, root=None, withheld=False):
-        self.segments, self.all_seals, self.want_root, self.may_withhold = segments, all_seals, root, withheld
+        self.segments = segments  # [(number, path)], in order
+        self.all_seals, self.want_root, self.may_withhold = all_seals, root, withheld
         self.anchors = Anchors(anchors)
         self.kept = [signed.claims for signed in kept]  # seals that were not met yet
         self.calls = Calls()
@@ -547,9 +548,10 @@ class Verifier:
 
     def sealed_after(self, problem):
         """Whether another segment, or a whole seal at any offset, follows what is wrong."""
-        number, data = self.segments[-1]
+        number, path = self.segments[-1]
         if problem.segment != number:
             return True
+        data = read(path)
         at = data.find(b"\x83\x00", problem.offset + 1)
         while at >= 0:
             try:
@@ -564,11 +566,11 @@ class Verifier:
 
     def walk(self):
         due = self.segments[0][0]
-        for number, data in self.segments:
+        for number, path in self.segments:
             if number != due:
                 raise Problem("the segment is missing", due, 0, self.seq, INCOMPLETE)
             due += 1
-            self.segment(number, data)
+            self.segment(number, read(path))
 
     def segment(self, number, data):
         at = 0
@@ -758,21 +760,23 @@ def verify(path, anchors=(), root=None, **options):
     try:
         for where in (path, os.path.join(path, "log")):
             names = sorted(os.listdir(where)) if os.path.isdir(where) else []
-            found = [(int(n[4:12]), os.path.join(where, n)) for n in names if re.fullmatch(r"seg-[0-9]{8}\.cborseq", n)]
-            if found:
+            segments = [(int(n[4:12]), os.path.join(where, n)) for n in names if re.fullmatch(r"seg-[0-9]{8}\.cborseq", n)]
+            if segments:
                 break
         else:
             raise Usage(f"{path}: no segments here")
-        segments = [(number, read(name)) for number, name in found]
         beside = os.path.join(where, "anchors.cborseq")
         chain = read(beside) if os.path.exists(beside) else b""
         kept = [Signed("seal", read(name)) for name in anchors]
-        log = Verifier(segments, chain, kept, root=bytes.fromhex(root) if root else None, **options)
+        wanted = bytes.fromhex(root) if root else None
+        if wanted and len(wanted) != 32:
+            raise ValueError("a root key is 64 hexadecimal digits")
+        log = Verifier(segments, chain, kept, root=wanted, **options)
+        verdict, problem = log.run()
     except (OSError, ValueError) as why:
         raise Usage(str(why)) from None
     except Malformed as why:
         raise Usage(f"an anchor file is no seal: {why}") from None
-    verdict, problem = log.run()
     report = {"verdict": verdict, "problem": problem and str(problem)}
     report.update(first=log.first, sealed=log.unsealed - log.first, unsealed=log.seq - log.unsealed, seals=log.seals)
     report.update(redacted=log.redacted, withheld=len(log.missing), epoch=log.keys and log.keys[0])
