@@ -193,7 +193,7 @@ func (t Tristate) String() string { return name(uint8(t), "not known", "yes", "n
 
 // Observe is what a later look found about an effect.
 type Observe struct {
-	Intent  Seq                 `cbor:"1,keyasint"` // 0 where it was promised in a log that was set aside
+	Intent  Seq                 `cbor:"1,keyasint"`          // 0 where it was promised in a log that was set aside
 	Matches Tristate            `cbor:"2,keyasint,omitzero"` // whether the world is as IntentRecord.Expects
 	Source  string              `cbor:"3,keyasint,omitzero"` // the capability or the person that looked
 	View    Digest              `cbor:"4,keyasint,omitzero"` // of what was seen (blob BlobView)

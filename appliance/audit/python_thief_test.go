@@ -2,15 +2,20 @@ package audit_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/audit/audittest"
+	"assent.home.arpa/confirm/receipt"
 )
 
 // A thief with all keys leaves no wrong link and no wrong seal, so what is left to find is what the records say.
@@ -62,8 +67,43 @@ func TestTheVerifiersAgreeOnWhatAThiefWrites(t *testing.T) {
 		for name, body := range otherwise(t, p) {
 			log := slices.Clone(parts)
 			log[i].body = body
-			write(fmt.Sprintf("record %d with %s", i, name), thief{}, log, audit.VerifyOptions{})
+			write(fmt.Sprintf("record %d with %s", i, name), thief{follow: i < begins}, log, audit.VerifyOptions{})
 		}
+	}
+	approved := slices.IndexFunc(parts, func(p part) bool { return p.kindOf() == audit.KindApproval })
+	for name, c := range map[string]struct {
+		claim, field int // keys of the receipt's claims and of the approval; 0 for none
+		value        []byte
+	}{
+		"nothing":                    {11, 10, encoded(t, uint64(time.Hour))},
+		"shown after pressed":        {11, 10, encoded(t, uint64(time.Hour+3*time.Second))},
+		"pressed after completed":    {12, 11, encoded(t, uint64(2*time.Hour))},
+		"completed after the end":    {14, 13, encoded(t, uint64(time.Hour))},
+		"no end":                     {14, 0, []byte{0}},
+		"another screen on both":     {3, 3, encoded(t, audit.Digest{1})},
+		"no screen":                  {3, 0, encoded(t, audit.Digest{})},
+		"no nonce":                   {9, 0, encoded(t, audit.Digest{})},
+		"another nonce":              {9, 0, encoded(t, audit.Digest{1})},
+		"another registry":           {16, 0, encoded(t, "r2")},
+		"a long name of a registry":  {16, 0, encoded(t, strings.Repeat("r", 65))},
+		"a control character":        {16, 0, encoded(t, "r\n")},
+		"a field that there is not":  {17, 0, []byte{1}},
+		"a number longer than needs": {15, 0, []byte{0x18, 2}},
+		"another version":            {6, 0, []byte{2}},
+	} {
+		log := slices.Clone(parts)
+		log[approved].body = reapproved(t, log[approved].body, c.claim, c.field, c.value)
+		// The intent names the receipt.
+		var top, payload map[int]cbor.RawMessage
+		if cbor.Unmarshal(log[approved].body, &top) != nil || cbor.Unmarshal(top[8], &payload) != nil {
+			t.Fatal("an approval cannot be read")
+		}
+		var signed []byte
+		if err := cbor.Unmarshal(payload[2], &signed); err != nil {
+			t.Fatal(err)
+		}
+		log[approved+1].body = withPayload(t, log[approved+1].body, 13, encoded(t, audit.Digest(sha256.Sum256(signed))))
+		write("a receipt with "+name, thief{follow: true}, log, audit.VerifyOptions{})
 	}
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for i := range 120 {
@@ -75,6 +115,32 @@ func TestTheVerifiersAgreeOnWhatAThiefWrites(t *testing.T) {
 	if given[audit.Intact] < 10 || given[audit.Altered] < 200 || given[audit.Incomplete] < 10 {
 		t.Errorf("%v", given)
 	}
+}
+
+// reapproved is an approval with one claim of its receipt changed and signed again, and a field of its own with it.
+func reapproved(t *testing.T, body []byte, claim, field int, value []byte) []byte {
+	t.Helper()
+	var top, payload, claims map[int]cbor.RawMessage
+	var signed []byte
+	var tag cbor.Tag
+	for _, step := range []func() error{
+		func() error { return cbor.Unmarshal(body, &top) },
+		func() error { return cbor.Unmarshal(top[8], &payload) },
+		func() error { return cbor.Unmarshal(payload[2], &signed) },
+		func() error { return cbor.Unmarshal(signed, &tag) },
+		func() error { return cbor.Unmarshal(tag.Content.([]any)[2].([]byte), &claims) },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claims[claim] = value
+	again := audittest.Sign1(audittest.ReceiptKey(), receipt.ContentType, receipt.AAD, mapOf(claims))
+	body = withPayload(t, body, 2, encoded(t, again))
+	if field != 0 {
+		body = withPayload(t, body, field, value)
+	}
+	return body
 }
 
 // otherwise gives a record's body with one field changed: its last bit, and for a small number another one.
@@ -108,6 +174,7 @@ func twist(t *testing.T, rnd *rand.Rand, parts []part) (string, []part, thief) {
 	case 0:
 		k := rnd.IntN(len(parts))
 		parts[i], parts[k] = parts[k], parts[i]
+		th.follow = true
 		return fmt.Sprintf("records %d and %d swapped", i, k), parts, th
 	case 1:
 		th.stale = true
@@ -147,6 +214,7 @@ func twist(t *testing.T, rnd *rand.Rand, parts []part) (string, []part, thief) {
 		m[key] = value
 		name += fmt.Sprintf(" = %.40x", value)
 	}
+	th.follow = parts[i].kindOf() != audit.KindSegment
 	if from == "payload" {
 		top[8] = mapOf(payload)
 	}

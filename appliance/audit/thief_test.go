@@ -35,6 +35,8 @@ type thief struct {
 	lie func(*audit.SealClaims)
 	// stale leaves sequence numbers as they are.
 	stale bool
+	// follow makes segment records name the link before them, whatever it has become.
+	follow bool
 	// anchors is the file of anchors of what was written.
 	anchors []byte
 }
@@ -61,8 +63,11 @@ func (th *thief) write(parts []part) [][]byte {
 			body = withKey(body, 1, encoded(th.t, th.next))
 		}
 		kind := p.kindOf()
-		if kind == audit.KindSeal {
+		switch {
+		case kind == audit.KindSeal:
 			body = th.seal(body)
+		case kind == audit.KindSegment && th.follow:
+			body = withPayload(th.t, body, 3, encoded(th.t, th.link))
 		}
 		before := th.link
 		frame := audit.RawFrame(th.link, p.class, body)
