@@ -72,7 +72,8 @@ func archive(out io.Writer, program string, modules []string) error {
 }
 
 // boot runs a machine until it turns itself off, passes on every line of its console, and returns how long it ran. KVM is
-// never used, even where it seems to be there: the box's processor is another, and the emulator has it everywhere.
+// never used, even where it seems to be there: the box's processor is another, and the emulator has it everywhere. The clock
+// counts instructions, four nanoseconds each; that needs a single processor.
 func boot(ctx context.Context, limit time.Duration, m machine, line func(string)) (time.Duration, error) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -82,12 +83,11 @@ func boot(ctx context.Context, limit time.Duration, m machine, line func(string)
 		return 0, fmt.Errorf("%w: %v", errUntried, err)
 	}
 	defer log.Close()
-	// One processor: the emulator passes work between two of them by waking threads, for which a busy host takes long.
 	qemu := exec.CommandContext(ctx, "qemu-system-aarch64",
 		"-machine", "virt", "-cpu", "max,pauth-impdef=on", "-accel", "tcg", "-icount", "shift=2,align=off,sleep=off", "-smp", "1", "-m", "512M",
 		"-kernel", m.image, "-initrd", m.initrd, "-append", "console=ttyAMA0 loglevel=4 panic=-1",
 		"-rtc", "clock=vm", "-display", "none", "-serial", "stdio", "-monitor", "none", "-nic", "none", "-no-reboot")
-	qemu.SysProcAttr = &unix.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL}
+	qemu.SysProcAttr = &unix.SysProcAttr{Setsid: true}
 	qemu.WaitDelay = 5 * time.Second
 	var complaints bytes.Buffer
 	qemu.Stderr = &complaints
@@ -113,8 +113,8 @@ func boot(ctx context.Context, limit time.Duration, m machine, line func(string)
 	return took, readErr
 }
 
-// favour lets a process go before other work, where that is allowed: hands and deadlines are in real time. Linux shares
-// processors among sessions first (sched(7), autogroup), and among the threads of one session then.
+// favour lets a process go before other work where that is allowed, so that a test of a minute stays one on a busy host. Linux
+// shares processors among sessions first (sched(7), autogroup), and among the threads of one session then.
 func favour(pid int) {
 	const before = -10
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", pid), fmt.Append(nil, before), 0)

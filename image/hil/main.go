@@ -2,6 +2,13 @@
 // emulator, with GPIO lines that simulated fingers move and a display behind a real I2C bus, and compares what happened with
 // what is to happen. `make hil` runs it.
 //
+// Time in the machine is the number of instructions that its processor has done, and waiting costs none (QEMU's icount). So
+// hands, deadlines and figures are the same on a busy host as on an idle one. It is a processor of 250 million instructions
+// a second, slower than any box.
+//
+// The machine cannot sleep as a box does: without an idle state of the processor, the kernel's clocks run on in suspend. The
+// cases about sleep let the clock that the panel is given say what it says after one.
+//
 // It needs qemu-system-aarch64, dpkg-deb, xz and the apt of a Debian machine; make installs what is missing. The kernel's
 // packages are fixed by kernel.lock. What is fetched, and what the last run left behind (the console, pictures of the
 // glass), is in assent/hil in the user's cache.
@@ -45,7 +52,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("hil", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	relock := flags.Bool("lock", false, "print a lock of the newest kernel of the machine's mirror, and do nothing else")
-	limit := flags.Duration("limit", 4*time.Minute, "end the machine after this `time`")
+	limit := flags.Duration("limit", 6*time.Minute, "end the machine after this `time`")
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		return 3
 	}

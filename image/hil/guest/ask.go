@@ -135,10 +135,16 @@ func onGlass(page screen.Page) time.Duration {
 	return 700*time.Millisecond + time.Duration(page.CodePoints)*15*time.Millisecond
 }
 
+// see waits until page i is on the glass.
+func (p *pending) see(i int) {
+	r := p.room
+	r.until("a page", func() bool { return r.shows(p.pages[i]) && r.adapter.Still(reaction) })
+}
+
 // turn waits for page i and, if it is not the last, reads it and turns it.
 func (p *pending) turn(i int) {
 	r := p.room
-	r.until("a page", func() bool { return r.shows(p.pages[i]) && r.adapter.Still(reaction) })
+	p.see(i)
 	if i < len(p.pages)-1 {
 		time.Sleep(onGlass(p.pages[i]) + 150*time.Millisecond)
 		r.tap(device.Approve)

@@ -33,10 +33,12 @@ func readAndHold(r *room) {
 	r.photograph("announced")
 	r.tap(device.Approve)
 	for i := range p.pages {
-		p.turn(i)
+		p.see(i)
 		r.photograph("page")
+		p.turn(i)
 	}
 	r.in(confirm.StateArmed)
+	r.photograph("armed")
 	r.press(device.Approve)
 	time.Sleep(time.Second)
 	r.photograph("holding")

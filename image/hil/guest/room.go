@@ -226,8 +226,15 @@ func (r *room) shows(p screen.Page) bool {
 	return bytes.Equal(glass[:strip], p.Frame[:strip])
 }
 
-// photograph sends what the glass shows to the host.
+// photograph sends what the glass shows to the host, between two draws if it can.
 func (r *room) photograph(of string) {
+	const between, tries = 20 * time.Millisecond, 50
+	for range tries {
+		if r.adapter.Still(between) {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 	f := r.glass()
 	r.must(r.console.put(report.Line{Glass: &report.Glass{Name: r.name + " " + of, Frame: f[:]}}))
 }
