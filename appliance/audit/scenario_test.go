@@ -68,6 +68,7 @@ type user struct {
 	err   error
 	n     byte // calls so far
 	under []audit.Intent
+	blobs []audit.Seq // so far
 }
 
 func (u *user) open() {
@@ -116,7 +117,8 @@ func (u *user) blob(size int) {
 	u.n++
 	e, _ := audit.BlobOf(audit.BlobRaw, [16]byte{}, bytes.Repeat([]byte{u.n}, size))
 	u.do(func() error {
-		_, err := u.log.Barrier(context.Background(), e)
+		seqs, err := u.log.Barrier(context.Background(), e)
+		u.blobs = append(u.blobs, seqs...)
 		return err
 	})
 }
@@ -233,6 +235,19 @@ func scenarios() map[string]scenario {
 			for range 4 {
 				u.blob(audit.MaxBlob)
 			}
+			u.automatic()
+			u.finish()
+		}},
+		"removing literal payloads": {holds: []audit.Kind{audit.KindRedact}, run: func(u *user) {
+			u.automatic()
+			u.finish()
+			for range 2 {
+				u.blob(3000)
+			}
+			u.do(func() error {
+				_, err := u.log.Redact(context.Background(), audit.RedactOptions{Seqs: u.blobs, By: audit.ByBox, Reason: "asked for"})
+				return err
+			})
 			u.automatic()
 			u.finish()
 		}},
