@@ -9,8 +9,9 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 FUZZTIME ?= 10s
 ARGS ?=
+PANELS ?= bin/panels.png
 
-.PHONY: help run demo test check fuzz bench hil build setup clean
+.PHONY: help run demo test check fuzz bench hil panels build setup clean
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +58,10 @@ bench: build ## figures as ratios, one line each: name value unit limit (ONLY=tu
 hil: ## the real drivers and the real panel on the box's kernel, in an emulator with simulated lines and I2C
 	@.ci/setup hil
 	@go run ./image/hil $(ARGS)
+
+panels: ## every screen of the panel on one picture (PANELS=bin/panels.png)
+	@mkdir -p bin
+	@go run ./confirm/screen/screentest/sheet $(PANELS) && echo $(PANELS)
 
 clean: ## remove bin/ (downloads stay in the cache)
 	rm -rf bin

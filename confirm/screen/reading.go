@@ -99,34 +99,35 @@ func queueLength(n int) string {
 // DrawNext is the blank between two requests, in which every press is thrown away.
 func DrawNext() device.Frame {
 	var f device.Frame
-	centred(&f, "NEXT", 0, 2)
-	centred(&f, "REQUEST", line*2, 2)
+	centred(&f, "NEXT", 0, 2, 2)
+	centred(&f, "REQUEST", line*2, 2, 2)
 	return f
 }
 
-// centred draws one row of the product's words in the middle, scale times as large.
-func centred(f *device.Frame, text string, y, scale int) {
-	row := shorten(text, columns/scale)
-	drawRow(f, row, (device.Width-columnsOf(row)*column*scale)/2, y, scale, scale)
+// centred draws one row of the product's words in the middle, each pixel sx×sy large.
+func centred(f *device.Frame, text string, y, sx, sy int) {
+	row := shorten(text, columns/sx)
+	drawRow(f, row, (device.Width-columnsOf(row)*column*sx)/2, y, sx, sy)
 }
 
-// DrawNotice tells an outcome: the title as large as it fits, then lines. A text that is longer than its row ends in a
-// mark; nothing can be approved from a notice.
+// DrawNotice tells an outcome: the title twice as high, and twice as wide where it fits, then lines. A text that is longer
+// than its row ends in a mark; nothing can be approved from a notice.
 func DrawNotice(title string, lines ...string) device.Frame {
+	const tall = 2
 	var f device.Frame
-	scale := 1
+	wide := 1
 	if row := shorten(title, columns); columnsOf(row)*2 <= columns {
-		scale = 2
+		wide = 2
 	}
-	height := line * (scale + len(lines))
+	height := line * (tall + len(lines))
 	y := max(0, (device.Height-height)/2)
-	centred(&f, title, y, scale)
-	y += line * scale
+	centred(&f, title, y, wide, tall)
+	y += line * tall
 	for _, text := range lines {
 		if y+line > device.Height {
 			break
 		}
-		centred(&f, text, y, 1)
+		centred(&f, text, y, 1, 1)
 		y += line
 	}
 	return f

@@ -139,6 +139,18 @@ func TestPairingShowsTextAndQR(t *testing.T) {
 	if a, b := screen.DrawPairing("482 914", address, 9*time.Second), qr; a == b {
 		t.Error("the code is not beside the QR code")
 	}
+	// Half an address must not look like a whole one: up to three rows all of it shows, beyond that a mark ends it.
+	before := make(map[device.Frame]int)
+	for n := 1; n <= 60; n++ {
+		f := screen.DrawPairing("482 913", "https://"+strings.Repeat("a", n-1)+"b", 4*time.Second)
+		if other, ok := before[f]; ok && n <= 40 {
+			t.Errorf("addresses of %d and %d letters look the same", n, other)
+		}
+		before[f] = n
+		if n > 40 && ink(&f, 120, 40, 8, 16) < 40 {
+			t.Errorf("an address of %d letters is cut without a mark", n)
+		}
+	}
 	long := "https://" + strings.Repeat("a", 60)
 	if a, b := screen.DrawPairing("1", long, 4*time.Second), screen.DrawPairing("1", long, 9*time.Second); difference(a, b) > 100 {
 		t.Error("an address that is too long for a QR code is not shown as text")

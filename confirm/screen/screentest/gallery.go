@@ -1,0 +1,168 @@
+// Package screentest holds one example of every screen of the panel, for golden pictures, for the contact sheet that
+// people look at, and for tests that go through all screens.
+package screentest
+
+import (
+	"fmt"
+	"time"
+
+	"assent.home.arpa/confirm/screen"
+	"assent.home.arpa/device"
+)
+
+// Screen is one example.
+type Screen struct {
+	// Name is the file name of the golden picture, without its ending.
+	Name  string
+	Frame device.Frame
+}
+
+// Search is the everyday card.
+func Search() screen.Card {
+	return screen.Card{
+		Title:       "Search Wikipedia for",
+		Text:        "opening hours of the town library in 1O0 Il1 rn m",
+		Destination: "wikipedia.org",
+		Note:        "GET, 0 bytes sent beyond the text",
+		Phone:       "Kitchen",
+	}
+}
+
+// Gallery draws every screen, in the order in which somebody meets them. An error is a mistake in the examples.
+func Gallery() ([]Screen, error) {
+	cards, err := cards()
+	if err != nil {
+		return nil, err
+	}
+	reading, err := reading()
+	if err != nil {
+		return nil, err
+	}
+	admin, err := admin()
+	if err != nil {
+		return nil, err
+	}
+	all := idle()
+	for _, group := range [][]Screen{pairing(), admin, waiting(), cards, reading, notices()} {
+		all = append(all, group...)
+	}
+	return all, nil
+}
+
+func idle() []Screen {
+	draw := func(name string, i screen.Idle) Screen { return Screen{name, screen.DrawIdle(i)} }
+	const head = "7F3A-09C"
+	return []Screen{
+		draw("idle", screen.Idle{Today: 3, HeadCode: head, Phones: 2}),
+		draw("idle-note", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "clock is unset"}),
+		draw("idle-unknown", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "1 unknown outcome", Hint: "see it on a phone"}),
+		draw("idle-full", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "the record is full:", Hint: "export it"}),
+		draw("idle-lost", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "record not written:", Hint: "restart the box"}),
+		draw("idle-damaged", screen.Idle{Today: 3, Note: "record is damaged:", Hint: "hold both buttons 3s"}),
+		draw("idle-unpaired", screen.Idle{HeadCode: head, Shift: 40}),
+		draw("idle-frozen", screen.Idle{Today: 12, HeadCode: head, Phones: 2, Frozen: true, Shift: 20}),
+		draw("idle-scripted", screen.Idle{Today: 12, HeadCode: head, Phones: 2, Frozen: true, Scripted: true, Shift: 80}),
+	}
+}
+
+func pairing() []Screen {
+	const code, address = "482 913", "https://192.168.178.23:8443"
+	const long = "https://assent-in-the-kitchen.fritz.box:8443"
+	return []Screen{
+		{"pairing", screen.DrawPairing(code, address, 101*time.Second)},
+		{"pairing-qr", screen.DrawPairing(code, address, 106*time.Second)},
+		{"pairing-long", screen.DrawPairing(code, long, 101*time.Second)},
+	}
+}
+
+func admin() ([]Screen, error) {
+	var all []Screen
+	for _, a := range []struct {
+		name, title, text string
+		hold              float64
+	}{
+		{"admin", "Pair this phone?", "Anna's phone", 0},
+		{"admin-hold", "Release the freeze", "requests wait for a press again", 0.4},
+		{"admin-log", "Begin a new log?", "The damaged one is kept aside", 0},
+		{"admin-long", "Add a tool (review)", "pi.hole", 0},
+	} {
+		f, err := screen.DrawAdmin(a.title, a.text, 55*time.Second, a.hold)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", a.name, err)
+		}
+		all = append(all, Screen{a.name, f})
+	}
+	return all, nil
+}
+
+func waiting() []Screen {
+	return []Screen{
+		{"next", screen.DrawNext()},
+		{"waiting", screen.DrawWaiting(screen.Waiting{
+			Phone: "Kitchen", Title: "Web search", Destination: "wikipedia.org", Pages: 3, Left: 161 * time.Second, Queue: 2,
+		})},
+		{"waiting-local", screen.DrawWaiting(screen.Waiting{Phone: "Kitchen", Title: "Write a note", Pages: 1, Left: 3 * time.Second})},
+		{"waiting-long", screen.DrawWaiting(screen.Waiting{
+			Phone: "The old phone in the cellar", Title: "Web search", Destination: "encyclopedia.example.org", Pages: 84, Left: 180 * time.Second,
+		})},
+	}
+}
+
+func cards() ([]Screen, error) {
+	tainted := Search()
+	tainted.Taint = "written after reading evil.example"
+	tainted.Text = "weather\n\n\tand  alarm code 4471 "
+	tainted.Destination = "evil.example.co.uk"
+	scripts := Search()
+	scripts.Text = "pаypal.com Привет Αθήνα\u00a0x"
+	scripts.Destination = "bücher.example"
+	var all []Screen
+	for _, c := range []struct {
+		name string
+		card screen.Card
+	}{{"card", Search()}, {"tainted", tainted}, {"scripts", scripts}} {
+		pages, err := screen.Pages(c.card)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.name, err)
+		}
+		for i, p := range pages {
+			all = append(all, Screen{fmt.Sprintf("%s-%d", c.name, i+1), p.Frame})
+		}
+	}
+	return all, nil
+}
+
+func reading() ([]Screen, error) {
+	short := Search()
+	short.Destination = "pi.hole"
+	pages, err := screen.Pages(short)
+	if err != nil {
+		return nil, err
+	}
+	last := pages[len(pages)-1]
+	return []Screen{
+		{"reading-next", screen.DrawReading(pages[0], 52*time.Second, false, false, 0)},
+		{"reading-last", screen.DrawReading(last, 31*time.Second, true, false, 0)},
+		{"reading-armed", screen.DrawReading(last, 30*time.Second, true, true, 0)},
+		{"reading-hold", screen.DrawReading(last, 29*time.Second, true, true, 0.6)},
+		{"challenge", screen.DrawNotice("TAP 3 TIMES", "then wait")},
+	}, nil
+}
+
+// notices are what the panel says by itself, in confirm's words.
+func notices() []Screen {
+	return []Screen{
+		{"notice-approved", screen.DrawNotice("APPROVED")},
+		{"notice-denied", screen.DrawNotice("DENIED")},
+		{"notice-expired", screen.DrawNotice("EXPIRED")},
+		{"notice-unopened", screen.DrawNotice("NOT OPENED")},
+		{"notice-withdrawn", screen.DrawNotice("WITHDRAWN")},
+		{"notice-dropped", screen.DrawNotice("DROPPED")},
+		{"notice-unshown", screen.DrawNotice("NOT SHOWN")},
+		{"notice-busy", screen.DrawNotice("BUSY")},
+		{"notice-done", screen.DrawNotice("DONE")},
+		{"notice-refused", screen.DrawNotice("REFUSED")},
+		{"notice-panic", screen.DrawNotice("PANIC", "all requests", "were dropped")},
+		{"notice-buttons", screen.DrawNotice("NO BUTTONS", "nothing can be", "approved")},
+	}
+}
