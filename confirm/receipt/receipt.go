@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -71,20 +72,8 @@ func Decode(b []byte) (Claims, error) {
 	if len(b) > MaxBytes {
 		return Claims{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrMalformed, len(b), MaxBytes)
 	}
-	mode, err := cbor.DecOptions{
-		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
-		IndefLength:       cbor.IndefLengthForbidden,
-		TagsMd:            cbor.TagsForbidden,
-		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
-		MaxNestedLevels:   4,
-		MaxMapPairs:       16,
-		MaxArrayElements:  16,
-	}.DecMode()
-	if err != nil {
-		return Claims{}, fmt.Errorf("receipt: internal error: %w", err)
-	}
 	var c Claims
-	if err := mode.Unmarshal(b, &c); err != nil {
+	if err := decMode().Unmarshal(b, &c); err != nil {
 		return Claims{}, fmt.Errorf("%w: %v", ErrMalformed, err)
 	}
 	// The decoder accepts integers that are longer than need be and keys in any order; one encoding must be the only one.
@@ -101,12 +90,31 @@ func Decode(b []byte) (Claims, error) {
 	return c, nil
 }
 
-func encode(c Claims) ([]byte, error) {
-	mode, err := cbor.CoreDetEncOptions().EncMode()
+// The modes are made once: each verified press of a log needs both.
+var (
+	encMode = sync.OnceValue(func() cbor.EncMode { return must(cbor.CoreDetEncOptions().EncMode()) })
+	decMode = sync.OnceValue(func() cbor.DecMode {
+		return must(cbor.DecOptions{
+			DupMapKey:         cbor.DupMapKeyEnforcedAPF,
+			IndefLength:       cbor.IndefLengthForbidden,
+			TagsMd:            cbor.TagsForbidden,
+			ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+			MaxNestedLevels:   4,
+			MaxMapPairs:       16,
+			MaxArrayElements:  16,
+		}.DecMode())
+	})
+)
+
+func must[M any](mode M, err error) M {
 	if err != nil {
-		return nil, fmt.Errorf("receipt: internal error: %w", err)
+		panic("receipt: internal error: " + err.Error())
 	}
-	b, err := mode.Marshal(c)
+	return mode
+}
+
+func encode(c Claims) ([]byte, error) {
+	b, err := encMode().Marshal(c)
 	if err != nil {
 		return nil, fmt.Errorf("receipt: encoding claims: %w", err)
 	}
