@@ -68,6 +68,8 @@ type Panel struct {
 	Bus      string `toml:"bus"`      // platform path of the I2C bus
 	Approve  string `toml:"approve"`  // line name of the approve button
 	Deny     string `toml:"deny"`     // line name of the deny button, empty for one-button kits
+	Lamp     string `toml:"lamp"`     // line name of a lamp, empty for kits without
+	Buzzer   string `toml:"buzzer"`   // line name of a buzzer, empty for kits without
 	Rotate   bool   `toml:"rotate"`   // upside down
 	Contrast int    `toml:"contrast"` // 1 to 255
 	Dwell    bool   `toml:"dwell"`    // tap, countdown, tap instead of a hold
