@@ -38,6 +38,7 @@ type Board struct {
 
 	oled *oled
 	keys *buttons
+	sigs *signals
 }
 
 // Open finds and opens the parts that p names. A display that does not answer is no error here: it may come back, and
@@ -54,7 +55,7 @@ func Open(p config.Panel) (*Board, error) {
 // Close darkens the display, so that no request stays readable after nobody is there to take the press, and lets go of
 // the parts. Buttons.Events is closed.
 func (b *Board) Close() error {
-	return errors.Join(b.keys.close(), b.oled.off(), b.oled.bus.close())
+	return errors.Join(b.keys.close(), b.sigs.close(), b.oled.off(), b.oled.bus.close())
 }
 
 // host is what a board needs of Linux.
@@ -75,12 +76,16 @@ func (h host) open(p config.Panel) (*Board, error) {
 	}
 	bus, busErr := h.openBus(p.Bus)
 	keys, keysErr := h.openButtons(p.Approve, p.Deny)
-	if err := errors.Join(busErr, keysErr); err != nil {
+	sigs, sigsErr := h.openSignals(p.Lamp, p.Buzzer)
+	if err := errors.Join(busErr, keysErr, sigsErr); err != nil {
 		if bus != nil {
 			err = errors.Join(err, bus.Close())
 		}
 		if keys != nil {
 			err = errors.Join(err, keys.close())
+		}
+		if sigs != nil {
+			err = errors.Join(err, sigs.close())
 		}
 		return nil, err
 	}
@@ -88,5 +93,5 @@ func (h host) open(p config.Panel) (*Board, error) {
 		bus:  &link{open: func() (i2c.BusCloser, error) { return h.openBus(p.Bus) }, bus: bus},
 		part: part, rotate: p.Rotate, contrast: byte(p.Contrast),
 	}
-	return &Board{Display: o, Buttons: keys, Lamp: device.NoLamp{}, oled: o, keys: keys}, nil
+	return &Board{Display: o, Buttons: keys, Lamp: sigs, oled: o, keys: keys, sigs: sigs}, nil
 }

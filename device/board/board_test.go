@@ -191,6 +191,8 @@ func TestOpenRefuses(t *testing.T) {
 			k.AddChip(1, expander, &boardtest.Line{Name: "far"})
 			p.Deny = "far"
 		}, []string{"two gpio chips", headerPins, expander}},
+		{"a lamp that is not there", func(_ *boardtest.Kernel, p *config.Panel) { p.Lamp = "assent-lamp" }, []string{`no gpio line is named "assent-lamp"`, "panel.lamp"}},
+		{"a buzzer on a button's line", func(_ *boardtest.Kernel, p *config.Panel) { p.Buzzer = p.Deny }, []string{`gpio line "assent-deny" is in use`, "panel.buzzer"}},
 		{"one line for both buttons", func(_ *boardtest.Kernel, p *config.Panel) { p.Deny = p.Approve }, []string{"one and the same line"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -60,3 +60,12 @@ func Debounce(raw []device.Event, settle ...time.Duration) []device.Event {
 	}
 	return out
 }
+
+// OpenSignals opens a lamp and a buzzer alone.
+func OpenSignals(root string, k Kernel, lamp, buzzer string) (l device.Lamp, closeIt func() error, err error) {
+	s, err := host{root: root, ioctl: k.Ioctl, mono: k.Mono}.openSignals(lamp, buzzer)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, s.close, nil
+}

@@ -21,12 +21,14 @@ const (
 	getLineInfo = 0xc100b405
 	getLine     = 0xc250b407
 	getValues   = 0xc010b40e
+	setValues   = 0xc010b40f
 )
 
 // Flags of a request and of a line.
 const (
 	FlagUsed   = 1
 	flagsAsked = 1<<1 | 1<<2 | 1<<4 | 1<<5 | 1<<8 // active low, input, both edges, pull-up
+	flagOutput = 1 << 3
 )
 
 // Line is one line of a chip.
@@ -34,6 +36,7 @@ type Line struct {
 	Name, Consumer string
 	Used           bool
 	Active         bool
+	Gone           bool
 	seqno          uint32
 }
 
@@ -48,13 +51,14 @@ type Kernel struct {
 	rigid    bool // refuses to debounce
 	debounce time.Duration
 	asked    []*Line
+	driven   map[int]*Line // outputs, by descriptor
 	events   *os.File
 	seqno    uint32
 }
 
 // NewKernel returns a kernel without devices.
 func NewKernel(t *testing.T) *Kernel {
-	k := &Kernel{Root: t.TempDir(), t: t, chips: map[string][]*Line{}, now: time.Hour}
+	k := &Kernel{Root: t.TempDir(), t: t, chips: map[string][]*Line{}, driven: map[int]*Line{}, now: time.Hour}
 	for _, dir := range []string{"dev", "sys/devices", "sys/bus"} {
 		k.must(os.MkdirAll(filepath.Join(k.Root, dir), 0o755))
 	}
@@ -211,6 +215,8 @@ func (k *Kernel) Ioctl(f *os.File, req uint, arg unsafe.Pointer) error {
 		return k.getLine(lines, b)
 	case getValues:
 		return k.getValues(f, b)
+	case setValues:
+		return k.setValues(f, b)
 	}
 	return unix.ENOTTY
 }
@@ -234,6 +240,9 @@ func lineInfo(lines []*Line, b []byte) error {
 func (k *Kernel) getLine(lines []*Line, b []byte) error {
 	order := binary.NativeEndian
 	n := order.Uint32(b[560:])
+	if order.Uint64(b[288:]) == flagOutput {
+		return k.getOutput(lines, b)
+	}
 	if n == 0 || n > 64 || order.Uint64(b[288:]) != flagsAsked || !strings.HasPrefix(string(b[256:288]), "assent\x00") || order.Uint32(b[564:]) == 0 {
 		return unix.EINVAL
 	}
@@ -264,6 +273,52 @@ func (k *Kernel) getLine(lines []*Line, b []byte) error {
 	k.asked, k.debounce, k.events = asked, period, os.NewFile(uintptr(pipe[1]), "events")
 	order.PutUint32(b[588:], uint32(pipe[0]))
 	return nil
+}
+
+// getOutput takes the same structure for one output.
+func (k *Kernel) getOutput(lines []*Line, b []byte) error {
+	order := binary.NativeEndian
+	offset := order.Uint32(b)
+	if order.Uint32(b[560:]) != 1 || order.Uint32(b[296:]) != 0 || int(offset) >= len(lines) {
+		return unix.EINVAL
+	}
+	if lines[offset].Used {
+		return unix.EBUSY
+	}
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	lines[offset].Used, lines[offset].Active = true, false
+	k.driven[fd] = lines[offset]
+	order.PutUint32(b[588:], uint32(fd))
+	return nil
+}
+
+func (k *Kernel) setValues(f *os.File, b []byte) error {
+	l := k.driven[int(f.Fd())]
+	if l == nil || l.Gone {
+		return unix.ENODEV
+	}
+	if binary.NativeEndian.Uint64(b[8:]) != 1 {
+		return unix.EINVAL
+	}
+	l.Active = binary.NativeEndian.Uint64(b) == 1
+	return nil
+}
+
+// Lit reports whether a line is active.
+func (k *Kernel) Lit(l *Line) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return l.Active
+}
+
+// LoseOutput takes an output away under its user.
+func (k *Kernel) LoseOutput(l *Line) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l.Gone = true
 }
 
 func (k *Kernel) getValues(f *os.File, b []byte) error {

@@ -45,7 +45,8 @@ type pending struct {
 	err    error
 }
 
-// ask asks for the n-th request.
+// ask asks for the n-th request. If the panel is idle it has taken the request when ask returns, so that requests come in the
+// order in which they are asked for.
 func (r *room) ask(n byte) *pending { return r.askFor(request(n)) }
 
 func (r *room) askFor(req confirm.Request) *pending {
@@ -58,6 +59,7 @@ func (r *room) askFor(req confirm.Request) *pending {
 		defer close(p.done)
 		p.dec, p.err = r.desk.Ask(ctx, p.req)
 	}()
+	r.until("the request", func() bool { return r.now() != confirm.StateIdle || p.decided() })
 	return p
 }
 

@@ -118,13 +118,13 @@ func impostor(r *room) {
 	defer fake.Remove()
 
 	plain := r.panel("ssd1306")
-	plain.Approve, plain.Deny = "assent-approve", "assent-deny"
+	plain.Approve, plain.Deny, plain.Lamp, plain.Buzzer = "assent-approve", "assent-deny", "", ""
 	r.refused(plain.Approve+" of many", func() (*board.Board, error) { return board.Open(plain) }, `gpio lines are named "assent-approve"`, fake.Place())
 	elsewhere := plain
 	elsewhere.Approve, elsewhere.Deny = "assent-approve@fe200000.gpio", "assent-deny@fe200000.gpio"
 	r.refused("the place of another board", func() (*board.Board, error) { return board.Open(elsewhere) }, `no gpio line "assent-approve" at "fe200000.gpio"`)
 	mixed := r.panel("ssd1306")
-	mixed.Deny = "assent-deny@" + fake.Place()
+	mixed.Deny, mixed.Lamp, mixed.Buzzer = "assent-deny@"+fake.Place(), "", ""
 	r.refused("buttons on two chips", func() (*board.Board, error) { return board.Open(mixed) }, "in use", "two gpio chips")
 
 	p := r.ask(1)

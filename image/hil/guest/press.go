@@ -43,6 +43,7 @@ func readAndHold(r *room) {
 	time.Sleep(time.Second)
 	r.photograph("holding")
 	p.undecided()
+	r.lit(true)
 	d := p.conclude(patience)
 	r.release(device.Approve)
 	r.until("the result", func() bool { return r.glass() == screen.DrawNotice("APPROVED") })
@@ -67,6 +68,7 @@ func readAndHold(r *room) {
 	if n := r.noticed(confirm.HoldRevoked); n != 0 {
 		r.problem("the receipt was revoked")
 	}
+	r.lit(false)
 }
 
 // pressBeforeTheDraw presses while the last page is on its way to a slow display, and holds on.

@@ -27,6 +27,7 @@ import (
 const (
 	approveLine = 1
 	denyLine    = 2
+	lampLine    = 3
 )
 
 // patience bounds every wait for something that should come at once, on a slow emulator with other rooms at work.
@@ -64,7 +65,7 @@ func display(part string) *boardtest.OLED {
 // furnish makes a room's hardware: a chip with the lines that the product expects, and a display on a bus.
 func (r *room) furnish(port int, part string) error {
 	var err error
-	if r.bank, err = hiltest.NewBank(r.name, "", "assent-approve", "assent-deny"); err != nil {
+	if r.bank, err = hiltest.NewBank(r.name, "", "assent-approve", "assent-deny", "assent-lamp", "assent-buzzer"); err != nil {
 		return err
 	}
 	r.adapter = hiltest.NewAdapter(port, display(part))
@@ -77,6 +78,7 @@ func (r *room) panel(part string) config.Panel {
 	p.Display, p.Bus = part, r.adapter.Place()
 	p.Approve += "@" + r.bank.Place()
 	p.Deny += "@" + r.bank.Place()
+	p.Lamp, p.Buzzer = "assent-lamp@"+r.bank.Place(), "assent-buzzer@"+r.bank.Place()
 	return p
 }
 
@@ -237,6 +239,15 @@ func (r *room) photograph(of string) {
 	}
 	f := r.glass()
 	r.must(r.console.put(report.Line{Glass: &report.Glass{Name: r.name + " " + of, Frame: f[:]}}))
+}
+
+// lit demands that the lamp is on, or off.
+func (r *room) lit(want bool) {
+	on, err := r.bank.High(lampLine)
+	r.must(err)
+	if on != want {
+		r.problem("the lamp is on: %v", on)
+	}
 }
 
 // until waits for something that should come soon.

@@ -78,8 +78,18 @@ func (b *Bank) Close(line int) error { return b.pull(line, "pull-down") }
 func (b *Bank) Open(line int) error { return b.pull(line, "pull-up") }
 
 func (b *Bank) pull(line int, to string) error {
-	file := filepath.Join("/sys/devices/platform", b.place, b.chip, fmt.Sprintf("sim_gpio%d", line), "pull")
-	return os.WriteFile(file, []byte(to), 0)
+	return os.WriteFile(b.control(line, "pull"), []byte(to), 0)
+}
+
+// High reports whether a line is high, whoever drives it.
+func (b *Bank) High(line int) (bool, error) {
+	value, err := contents(b.control(line, "value"))
+	return value == "1", err
+}
+
+// control is one of the files by which a line is moved and watched.
+func (b *Bank) control(line int, name string) string {
+	return filepath.Join("/sys/devices/platform", b.place, b.chip, fmt.Sprintf("sim_gpio%d", line), name)
 }
 
 // Remove takes the chip away, whoever uses it.
