@@ -46,6 +46,15 @@ func TestTheVerifiersAgreeOnWhatAThiefWrites(t *testing.T) {
 		write(fmt.Sprintf("record %d again in the run", i), thief{}, append(slices.Clone(parts[:begins]), p, seal), audit.VerifyOptions{Withheld: true})
 		write(fmt.Sprintf("record %d again at the end", i), thief{}, append(slices.Clone(parts), p, seal), audit.VerifyOptions{})
 	}
+	exported := uint64(slices.IndexFunc(parts, func(p part) bool { return p.kindOf() == audit.KindExport }))
+	approvedAt := uint64(slices.IndexFunc(parts, func(p part) bool { return p.kindOf() == audit.KindAdmin }))
+	for i, p := range parts {
+		if p.kindOf() == audit.KindPrune {
+			both := slices.Clone(parts)
+			both[i].body = withPayload(t, withPayload(t, p.body, 6, encoded(t, exported)), 8, encoded(t, approvedAt))
+			write(fmt.Sprintf("prune %d with an export and an approval", i), thief{}, both, audit.VerifyOptions{})
+		}
+	}
 	for name, lie := range map[string]func(*audit.SealClaims){
 		"size":   func(c *audit.SealClaims) { c.Size++ },
 		"link":   func(c *audit.SealClaims) { c.Link[0]++ },

@@ -228,6 +228,8 @@ func richLog(t *testing.T) []part {
 	f.add([16]byte{}, epoch)
 	f.seal()
 	f.add([16]byte{}, audit.Prune{Last: at - 1, LastLink: audit.Digest{1}, Export: exported, By: audit.ByGuard})
+	f.add([16]byte{}, audit.Admin{Action: audit.AdminPrune, Outcome: audit.Approved, By: audit.ByBox})
+	f.add([16]byte{}, audit.Prune{FirstSegment: 1, LastSegment: 1, First: at, Last: at, Admin: f.next - 1, By: audit.ByBox})
 	f.add(automatic.Inv, automatic.Proposal)
 	f.add(automatic.Inv, automatic.Decision)
 	f.add(automatic.Inv, intent(automatic, f.next-2, f.next-1, 0))
