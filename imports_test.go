@@ -125,6 +125,7 @@ var always = []struct{ from, to, why string }{
 	{"image/hil/guest", "device/board", "the hardware test drives the real parts"},
 	{"image/hil/guest", "confirm", "the hardware test runs the real panel"},
 	{"cmd/assentsim", "appliance/guard", "the simulator runs the real guard"},
+	{"cmd/assentsim", "device/board", "the drawn panel gets its pixels from the real driver"},
 	{"cmd/assentsim", "appliance/courier/loopback", "the loopback exception is the simulator's"},
 }
 

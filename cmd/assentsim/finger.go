@@ -18,6 +18,7 @@ const (
 	approveHold = 1800 * time.Millisecond
 	readPage    = 1600 * time.Millisecond // longer than a full page must be on screen: 700 ms + 48 × 15 ms
 	gaze        = 3 * time.Second         // for a picture to appear
+	glance      = 50 * time.Millisecond   // for all of it to have come
 	tries       = 5
 	codeGaze    = 8 * time.Second // the pairing screen takes turns between the code and a picture for cameras
 )
@@ -27,18 +28,26 @@ type finger struct {
 	glass *panel.Glass
 }
 
-// see waits until the panel shows what it looks for.
+// see waits until the panel shows what it looks for, and looks twice: a picture comes on the glass piece by piece.
 func (f finger) see(ctx context.Context, wait time.Duration, what string, found func(device.Frame) bool) (device.Frame, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	changes, stop := f.glass.Watch()
 	defer stop()
-	for {
-		if v := f.glass.View(); !v.Lost && found(v.Frame) {
+	for twice := false; ; {
+		v := f.glass.View()
+		good := !v.Lost && found(v.Frame)
+		if good && twice {
 			return v.Frame, nil
 		}
+		again := changes
+		var later <-chan time.Time
+		if twice = good; twice {
+			again, later = nil, time.After(glance)
+		}
 		select {
-		case <-changes:
+		case <-again:
+		case <-later:
 		case <-ctx.Done():
 			return device.Frame{}, fmt.Errorf("the panel did not show %s in %s", what, wait)
 		}

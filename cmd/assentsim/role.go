@@ -52,7 +52,7 @@ func runRole(ctx context.Context, c console, args []string) error {
 		if err != nil {
 			return err
 		}
-		d, err := panel.Dial(*glass)
+		d, err := panel.Dial(*glass, cfg.Panel)
 		if err != nil {
 			return err
 		}

@@ -159,7 +159,7 @@ func (s *sim) configure(p plan) (string, error) {
 
 // servePanel draws the panel on its own loopback port, and returns the socket that the guard reaches it by.
 func (s *sim) servePanel(ctx context.Context, address string) (string, error) {
-	s.glass = panel.NewGlass(clock.System())
+	s.glass = panel.NewGlass(clock.System(), s.config.Panel)
 	socket := filepath.Join(s.config.Paths.Runtime, "panel.sock")
 	bus, err := ipc.Listen(socket)
 	if err != nil {

@@ -17,7 +17,6 @@ package board
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"time"
 	"unsafe"
@@ -67,12 +66,9 @@ type host struct {
 }
 
 func (h host) open(p config.Panel) (*Board, error) {
-	part, known := parts(p.Display)
-	if !known {
-		return nil, fmt.Errorf("board: panel.display is %q; set it to ssd1306 or sh1106", p.Display)
-	}
-	if p.Contrast < 1 || p.Contrast > 255 {
-		return nil, fmt.Errorf("board: panel.contrast is %d; set it to 1 to 255", p.Contrast)
+	o, err := newOLED(p, func() (i2c.BusCloser, error) { return h.openBus(p.Bus) })
+	if err != nil {
+		return nil, err
 	}
 	bus, busErr := h.openBus(p.Bus)
 	keys, keysErr := h.openButtons(p.Approve, p.Deny)
@@ -89,9 +85,6 @@ func (h host) open(p config.Panel) (*Board, error) {
 		}
 		return nil, err
 	}
-	o := &oled{
-		bus:  &link{open: func() (i2c.BusCloser, error) { return h.openBus(p.Bus) }, bus: bus},
-		part: part, rotate: p.Rotate, contrast: byte(p.Contrast),
-	}
+	o.bus.bus = bus
 	return &Board{Display: o, Buttons: keys, Lamp: sigs, oled: o, keys: keys, sigs: sigs}, nil
 }

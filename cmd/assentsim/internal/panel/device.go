@@ -6,21 +6,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"sync"
 	"time"
 
+	"assent.home.arpa/appliance/config"
 	"assent.home.arpa/device"
+	"assent.home.arpa/device/board"
 )
 
 // answerTimeout bounds the wait for an acknowledgement, as a bus driver would.
 const answerTimeout = 2 * time.Second
 
-// Device is the guard's end of a drawn panel: a device.Display, device.Buttons and device.Lamp.
+// Device is the guard's end of a drawn panel: a device.Display, device.Buttons and device.Lamp. The display is the box's own
+// driver; only the bus below it is a socket.
 type Device struct {
+	device.Display
+
 	line    net.Conn
 	events  chan device.Event
-	answers chan byte
+	answers chan answer
 
 	mu sync.Mutex // one request at a time
 
@@ -34,13 +40,25 @@ var (
 	_ device.Lamp    = (*Device)(nil)
 )
 
-// Dial connects to the Glass that serves the socket.
-func Dial(socket string) (*Device, error) {
+// answer is what the glass says to a request: its one byte, and what was read.
+type answer struct {
+	op   byte
+	data []byte
+}
+
+// Dial connects to the Glass that serves the socket, with the display that p names.
+func Dial(socket string, p config.Panel) (*Device, error) {
 	line, err := net.Dial("unix", socket)
 	if err != nil {
 		return nil, fmt.Errorf("panel: %w", err)
 	}
-	d := &Device{line: line, events: make(chan device.Event, 64), answers: make(chan byte, 1)}
+	d := &Device{line: line, events: make(chan device.Event, 64), answers: make(chan answer, 1)}
+	// Where the socket breaks it stays broken, as supervision starts the guard anew: there is nothing to open again.
+	d.Display, err = board.DisplayOver(func() (board.Bus, error) { return bus{d}, nil }, p)
+	if err != nil {
+		line.Close()
+		return nil, err
+	}
 	go d.read()
 	return d, nil
 }
@@ -56,8 +74,15 @@ func (d *Device) read() {
 			return
 		}
 		if op != opEdge {
+			a := answer{op: op}
+			if op == gave {
+				if a.data, err = readShort(r); err != nil {
+					d.lost(err)
+					return
+				}
+			}
 			select {
-			case d.answers <- op:
+			case d.answers <- a:
 			default: // nobody asked
 			}
 			continue
@@ -89,56 +114,59 @@ func (d *Device) lost(err error) {
 	}
 }
 
-func (d *Device) request(b ...byte) (byte, error) {
+func (d *Device) request(b ...byte) (answer, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.line.SetWriteDeadline(time.Now().Add(answerTimeout)); err != nil {
-		return 0, fmt.Errorf("%w: %v", device.ErrBus, err)
+		return answer{}, fmt.Errorf("%w: %v", device.ErrBus, err)
 	}
 	if _, err := d.line.Write(b); err != nil {
-		return 0, fmt.Errorf("%w: %v", device.ErrBus, err)
+		return answer{}, fmt.Errorf("%w: %v", device.ErrBus, err)
 	}
 	timeout := time.NewTimer(answerTimeout)
 	defer timeout.Stop()
 	select {
 	case a, ok := <-d.answers:
 		if !ok {
-			return 0, fmt.Errorf("%w: the panel is gone", device.ErrBus)
+			return answer{}, fmt.Errorf("%w: the panel is gone", device.ErrBus)
 		}
 		return a, nil
 	case <-timeout.C:
 		d.line.Close() // a late answer must not be taken for the next one's
-		return 0, fmt.Errorf("%w: no answer", device.ErrBus)
+		return answer{}, fmt.Errorf("%w: no answer", device.ErrBus)
 	}
 }
 
-func (d *Device) acknowledged(b ...byte) error {
-	a, err := d.request(b...)
-	if err == nil && a != ack {
-		err = fmt.Errorf("%w: answered %q", device.ErrBus, a)
+// bus is the socket as the I2C bus that the display hangs on.
+type bus struct{ d *Device }
+
+// Tx implements board.Bus.
+func (b bus) Tx(addr uint16, w, r []byte) error {
+	if addr > math.MaxUint8 || len(w) > math.MaxUint8 || len(r) > math.MaxUint8 {
+		return fmt.Errorf("panel: internal error: a transaction with %#x of %d and %d bytes", addr, len(w), len(r))
+	}
+	a, err := b.d.request(append([]byte{opTransfer, byte(addr), byte(len(r)), byte(len(w))}, w...)...)
+	switch {
+	case err != nil:
+		return err
+	case a.op != gave || len(a.data) != len(r):
+		return fmt.Errorf("panel: the display did not acknowledge (%q)", a.op)
+	}
+	copy(r, a.data)
+	return nil
+}
+
+// Close implements board.Bus. The socket carries the buttons too, so it stays.
+func (bus) Close() error { return nil }
+
+// Show implements device.Lamp.
+func (d *Device) Show(s device.Signal) error {
+	a, err := d.request(opLamp, byte(s))
+	if err == nil && a.op != ack {
+		err = fmt.Errorf("%w: answered %q", device.ErrBus, a.op)
 	}
 	return err
 }
-
-// Draw implements device.Display.
-func (d *Device) Draw(f *device.Frame) error {
-	return d.acknowledged(append([]byte{opDraw}, f[:]...)...)
-}
-
-// ReadsBack implements device.Display: an acknowledgement comes from the glass itself.
-func (d *Device) ReadsBack() bool { return true }
-
-// Dim implements device.Display.
-func (d *Device) Dim(dim bool) error {
-	var b byte
-	if dim {
-		b = 1
-	}
-	return d.acknowledged(opDim, b)
-}
-
-// Show implements device.Lamp.
-func (d *Device) Show(s device.Signal) error { return d.acknowledged(opLamp, byte(s)) }
 
 // Events implements device.Buttons.
 func (d *Device) Events() <-chan device.Event { return d.events }
@@ -155,7 +183,7 @@ func (d *Device) Down(b device.Button) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return a == down, nil
+	return a.op == down, nil
 }
 
 // Err implements device.Buttons.

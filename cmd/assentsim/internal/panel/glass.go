@@ -3,8 +3,10 @@
 //
 // The guard has no network, on a PC too, so the panel is cut in two. Glass lives in assentsim's first process, where the
 // page is served; Device lives in the guard and reaches it over a unix socket that takes the place of the I2C bus and the
-// GPIO lines: a draw is acknowledged, an edge carries the time at which the finger moved, and when the socket breaks the
-// panel is as lost as an unplugged one. Nothing of this is in the box's own program.
+// GPIO lines. What crosses it is what crosses the bus of a box: the guard runs the real driver, and Glass is the display's
+// controller with its RAM, so that a picture comes on the glass piece by piece, dims and stands on its head as it would
+// there. An edge carries the time at which the finger moved, and when the socket breaks the panel is as lost as an unplugged
+// one. Nothing of this is in the box's own program.
 package panel
 
 import (
@@ -16,33 +18,40 @@ import (
 	"time"
 
 	"assent.home.arpa/appliance/clock"
+	"assent.home.arpa/appliance/config"
 	"assent.home.arpa/device"
+	"assent.home.arpa/device/board/boardtest"
 )
 
-// Requests from the device, each answered by one byte: ack, or the level.
+// Requests from the device, each answered by one byte.
 const (
-	opDraw  = 'F' // then 1,024 bytes
-	opDim   = 'D' // then 0 or 1
-	opLamp  = 'S' // then a device.Signal
-	opLevel = 'L' // then a device.Button; answered by up or down
+	opTransfer = 'T' // then address, bytes to read, bytes to write, these; answered by gave or nak
+	opLamp     = 'S' // then a device.Signal; answered by ack
+	opLevel    = 'L' // then a device.Button; answered by up or down
 
 	opEdge = 'E' // to the device: button, edge, seq uint32, mono int64, big-endian
 
-	ack, up, down = 'A', 'u', 'd'
+	ack, nak, up, down = 'A', 'N', 'u', 'd'
+
+	gave = 'G' // then a count of bytes, and these
 )
 
 // View is what somebody in front of the panel sees.
 type View struct {
-	Frame  device.Frame
-	Dim    bool
-	Signal device.Signal
+	// Frame is what is lit: nothing while the display is off.
+	Frame device.Frame
+	// Contrast is the display's brightness, 0 to 255.
+	Contrast byte
+	Signal   device.Signal
 	// Lost says that no guard is connected, so the glass shows nothing that can be trusted.
 	Lost bool
 }
 
 // Glass is the panel's front: what is drawn, and the buttons.
 type Glass struct {
-	clock clock.Clock
+	clock   clock.Clock
+	display *boardtest.OLED
+	rotate  bool
 
 	mu      sync.Mutex
 	view    View
@@ -52,9 +61,16 @@ type Glass struct {
 	watches map[chan struct{}]bool
 }
 
-// NewGlass returns a dark panel with nothing connected.
-func NewGlass(c clock.Clock) *Glass {
-	return &Glass{clock: c, view: View{Lost: true}, down: map[device.Button]bool{}, seq: map[device.Button]uint32{}, watches: map[chan struct{}]bool{}}
+// NewGlass returns a panel with the display that p names, just switched on, and nothing connected.
+func NewGlass(c clock.Clock, p config.Panel) *Glass {
+	display := boardtest.NewSSD1306()
+	if p.Display == "sh1106" {
+		display = boardtest.NewSH1106()
+	}
+	return &Glass{
+		clock: c, display: display, rotate: p.Rotate,
+		view: View{Lost: true}, down: map[device.Button]bool{}, seq: map[device.Button]uint32{}, watches: map[chan struct{}]bool{},
+	}
 }
 
 // Serve connects guards to the panel, one at a time, until l is closed.
@@ -71,7 +87,7 @@ func (g *Glass) Serve(l net.Listener) error {
 func (g *Glass) attach(c net.Conn) {
 	defer c.Close()
 	g.mu.Lock()
-	g.line, g.view = c, View{}
+	g.line, g.view.Lost, g.view.Signal = c, false, device.Quiet
 	clear(g.seq)
 	g.changed()
 	g.mu.Unlock()
@@ -90,41 +106,65 @@ func (g *Glass) attach(c net.Conn) {
 		if err != nil {
 			return
 		}
-		if err := g.write([]byte{answer}); err != nil {
+		if err := g.write(answer); err != nil {
 			return
 		}
 	}
 }
 
-func (g *Glass) operate(op byte, r io.Reader) (byte, error) {
-	if op == opDraw {
-		var f device.Frame
-		if _, err := io.ReadFull(r, f[:]); err != nil {
-			return 0, err
-		}
-		g.update(func(v *View) { v.Frame = f })
-		return ack, nil
+func (g *Glass) operate(op byte, r io.Reader) ([]byte, error) {
+	if op == opTransfer {
+		return g.transfer(r)
 	}
 	var arg [1]byte
 	if _, err := io.ReadFull(r, arg[:]); err != nil {
-		return 0, err
+		return nil, err
 	}
 	switch op {
-	case opDim:
-		g.update(func(v *View) { v.Dim = arg[0] == 1 })
-		return ack, nil
 	case opLamp:
 		g.update(func(v *View) { v.Signal = device.Signal(arg[0]) })
-		return ack, nil
+		return []byte{ack}, nil
 	case opLevel:
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if g.down[device.Button(arg[0])] {
-			return down, nil
+			return []byte{down}, nil
 		}
-		return up, nil
+		return []byte{up}, nil
 	}
-	return 0, fmt.Errorf("panel: unknown operation %q", op)
+	return nil, fmt.Errorf("panel: unknown operation %q", op)
+}
+
+// transfer is one transaction on the bus.
+func (g *Glass) transfer(r io.Reader) ([]byte, error) {
+	var head [2]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	out, err := readShort(r)
+	if err != nil {
+		return nil, err
+	}
+	in := make([]byte, head[1])
+	if err := g.display.Tx(uint16(head[0]), out, in); err != nil {
+		return []byte{nak}, nil
+	}
+	g.update(func(v *View) {
+		v.Frame, _ = g.display.Glass(g.rotate)
+		v.Contrast = g.display.Contrast()
+	})
+	return append([]byte{gave, head[1]}, in...), nil
+}
+
+// readShort reads a count of up to 255 bytes, and these.
+func readShort(r io.Reader) ([]byte, error) {
+	var n [1]byte
+	if _, err := io.ReadFull(r, n[:]); err != nil {
+		return nil, err
+	}
+	b := make([]byte, n[0])
+	_, err := io.ReadFull(r, b)
+	return b, err
 }
 
 func (g *Glass) update(f func(*View)) {

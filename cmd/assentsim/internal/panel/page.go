@@ -93,7 +93,7 @@ func (p *Page) view(w http.ResponseWriter, r *http.Request) {
 	out := http.NewResponseController(w)
 	for {
 		v := p.glass.View()
-		data, err := json.Marshal(map[string]any{"frame": base64.StdEncoding.EncodeToString(v.Frame[:]), "dim": v.Dim, "signal": v.Signal, "lost": v.Lost})
+		data, err := json.Marshal(map[string]any{"frame": base64.StdEncoding.EncodeToString(v.Frame[:]), "contrast": v.Contrast, "signal": v.Signal, "lost": v.Lost})
 		if err != nil {
 			return
 		}

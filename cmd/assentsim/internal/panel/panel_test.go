@@ -3,6 +3,7 @@ package panel_test
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,20 +13,30 @@ import (
 	"time"
 
 	"assent.home.arpa/appliance/clock/clocktest"
+	"assent.home.arpa/appliance/config"
 	"assent.home.arpa/cmd/assentsim/internal/panel"
+	"assent.home.arpa/confirm/screen/screentest"
 	"assent.home.arpa/device"
 )
 
+// parts is the display that a box comes with.
+func parts() config.Panel { return config.Default().Panel }
+
 func connect(t *testing.T) (*panel.Glass, *panel.Device, *clocktest.Clock) {
 	t.Helper()
+	return connectTo(t, parts())
+}
+
+func connectTo(t *testing.T, p config.Panel) (*panel.Glass, *panel.Device, *clocktest.Clock) {
+	t.Helper()
 	c := clocktest.New()
-	g := panel.NewGlass(c)
+	g := panel.NewGlass(c, p)
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "p"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	go g.Serve(l)
-	d, err := panel.Dial(l.Addr().String())
+	d, err := panel.Dial(l.Addr().String(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,15 +48,89 @@ func TestWhatIsDrawnIsWhatTheGlassShows(t *testing.T) {
 	g, d, _ := connect(t)
 	var f device.Frame
 	f.Set(5, 60, true)
-	if err := errors.Join(d.Draw(&f), d.Dim(true), d.Show(device.Alarm)); err != nil {
+	if err := errors.Join(d.Draw(&f), d.Show(device.Alarm)); err != nil {
 		t.Fatal(err)
 	}
-	if v := g.View(); v.Frame != f || !v.Dim || v.Signal != device.Alarm || v.Lost {
+	if v := g.View(); v.Frame != f || v.Contrast != 127 || v.Signal != device.Alarm || v.Lost {
 		t.Fatalf("the glass shows %+v", v)
 	}
 	text := panel.Text(g.View())
 	if lines := strings.Split(text, "\n"); lines[30] != strings.Repeat(" ", 5)+"▀"+strings.Repeat(" ", 122) || !strings.Contains(text, "ALARM") {
 		t.Fatalf("the terminal shows %q", lines[30])
+	}
+	if err := d.Dim(true); err != nil {
+		t.Fatal(err)
+	}
+	if v := g.View(); v.Contrast >= 127/2 || v.Frame != f {
+		t.Fatalf("dim, the glass shows %+v", v)
+	}
+}
+
+// TestEveryScreenComesThroughTheRealDriver draws all screens one after the other, so that most are partial updates of the one
+// before, on each display that the box may have, either way up.
+func TestEveryScreenComesThroughTheRealDriver(t *testing.T) {
+	screens, err := screentest.Gallery()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, display := range []string{"ssd1306", "sh1106"} {
+		for _, rotate := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, rotated %v", display, rotate), func(t *testing.T) {
+				p := parts()
+				p.Display, p.Rotate = display, rotate
+				g, d, _ := connectTo(t, p)
+				if g.View().Frame != (device.Frame{}) {
+					t.Fatal("the glass shows something before the driver has begun")
+				}
+				for _, s := range screens {
+					if err := d.Draw(&s.Frame); err != nil {
+						t.Fatalf("%s: %v", s.Name, err)
+					}
+					if g.View().Frame != s.Frame {
+						t.Fatalf("%s is something else on the glass", s.Name)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestModuleMountedTheOtherWay is what the configuration's rotate is for: without it the picture stands on its head.
+func TestModuleMountedTheOtherWay(t *testing.T) {
+	mounted, told := parts(), parts()
+	mounted.Rotate = true
+	g := panel.NewGlass(clocktest.New(), mounted)
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "p"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go g.Serve(l)
+	d, err := panel.Dial(l.Addr().String(), told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	var f device.Frame
+	f.Set(5, 60, true)
+	if err := d.Draw(&f); err != nil {
+		t.Fatal(err)
+	}
+	if v := g.View(); !v.Frame.At(device.Width-1-5, device.Height-1-60) {
+		t.Fatal("the picture is upright")
+	}
+}
+
+func TestWrongControllerIsNoPanel(t *testing.T) {
+	p := parts()
+	p.Display = "hdmi"
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "p"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := panel.Dial(l.Addr().String(), p); err == nil || !strings.Contains(err.Error(), "ssd1306 or sh1106") {
+		t.Fatalf("got %v", err)
 	}
 }
 

@@ -16,7 +16,7 @@ function draw(view) {
     }
   }
   ctx.putImageData(img, 0, 0);
-  glass.classList.toggle('dim', view.dim);
+  glass.style.filter = view.lost ? '' : `brightness(${.5 + view.contrast / 254})`; // 1 at the contrast that a box comes with
   glass.classList.toggle('lost', view.lost);
   lamp.className = ['', 'waiting', 'holding', 'alarm'][view.signal] ?? '';
   state.textContent = view.lost ? 'The guard is not running. Nothing can be approved.' : '';
