@@ -65,7 +65,9 @@ type Turn struct {
 // Panel describes the display and how people hold buttons.
 type Panel struct {
 	Display  string `toml:"display"`  // ssd1306 or sh1106
-	Bus      string `toml:"bus"`      // platform path of the I2C bus
+	Bus      string `toml:"bus"`      // platform path of the I2C bus, or of the SPI bus if there is a data line
+	Data     string `toml:"data"`     // line name of an SPI display's data/command select, empty for displays on I2C
+	Reset    string `toml:"reset"`    // line name of an SPI display's reset, empty if it resets itself
 	Approve  string `toml:"approve"`  // line name of the approve button
 	Deny     string `toml:"deny"`     // line name of the deny button, empty for one-button kits
 	Lamp     string `toml:"lamp"`     // line name of a lamp, empty for kits without
