@@ -1,4 +1,5 @@
-// Package board drives the box's real parts: a 128×64 OLED on an I2C bus and push buttons on GPIO lines. It is the only
+// Package board drives the box's real parts: a 128×64 OLED on an I2C or SPI bus, and push buttons, a lamp and a buzzer on GPIO
+// lines. It is the only
 // package that imports periph.
 //
 // # Finding the parts
@@ -22,6 +23,7 @@ import (
 	"unsafe"
 
 	"periph.io/x/conn/v3/i2c"
+	"periph.io/x/conn/v3/spi"
 	"periph.io/x/host/v3/sysfs"
 
 	"assent.home.arpa/appliance/clock"
@@ -47,6 +49,7 @@ func Open(p config.Panel) (*Board, error) {
 		root: "/", ioctl: ioctl, mono: clock.System().Mono,
 		// Not through periph's registry: that would open every bus and every pin of the machine.
 		bus: func(n int) (i2c.BusCloser, error) { return sysfs.NewI2C(n) },
+		spi: func(bus, cs int) (spi.PortCloser, error) { return sysfs.NewSPI(bus, cs) },
 	}
 	return h.open(p)
 }
@@ -63,14 +66,19 @@ type host struct {
 	ioctl func(f *os.File, req uint, arg unsafe.Pointer) error
 	mono  func() time.Duration // CLOCK_MONOTONIC
 	bus   func(n int) (i2c.BusCloser, error)
+	spi   func(bus, cs int) (spi.PortCloser, error)
 }
 
 func (h host) open(p config.Panel) (*Board, error) {
-	o, err := newOLED(p, func() (i2c.BusCloser, error) { return h.openBus(p.Bus) })
+	open := func() (wire, error) { return h.openBus(p.Bus) }
+	if p.Data != "" {
+		open = func() (wire, error) { return h.openSPI(p.Bus, p.Data, p.Reset) }
+	}
+	o, err := newOLED(p, open)
 	if err != nil {
 		return nil, err
 	}
-	bus, busErr := h.openBus(p.Bus)
+	bus, busErr := open()
 	keys, keysErr := h.openButtons(p.Approve, p.Deny)
 	sigs, sigsErr := h.openSignals(p.Lamp, p.Buzzer)
 	if err := errors.Join(busErr, keysErr, sigsErr); err != nil {
@@ -85,6 +93,6 @@ func (h host) open(p config.Panel) (*Board, error) {
 		}
 		return nil, err
 	}
-	o.bus.bus = bus
+	o.bus.bus, o.deaf = bus, p.Data != ""
 	return &Board{Display: o, Buttons: keys, Lamp: sigs, oled: o, keys: keys, sigs: sigs}, nil
 }

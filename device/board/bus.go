@@ -3,74 +3,11 @@ package board
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"sync"
-
-	"periph.io/x/conn/v3/i2c"
 )
 
-// link is the bus with the display on it, across its failures. An adapter can go away and come back with another number; and
-// as long as somebody has the old bus open, the kernel keeps its remains and cannot set up the new one (i2c_del_adapter in
-// Linux waits for them). So after a failure the bus is let go, and looked for afresh when it is next needed.
-type link struct {
-	open func() (i2c.BusCloser, error)
-
-	mu     sync.Mutex // guards all below
-	bus    i2c.BusCloser
-	closed bool
-}
-
-// Tx sends to and reads from a device on the bus, which it opens if need be.
-func (l *link) Tx(addr uint16, w, r []byte) error {
-	bus, err := l.get()
-	if err != nil {
-		return err
-	}
-	return bus.Tx(addr, w, r)
-}
-
-func (l *link) get() (i2c.BusCloser, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return nil, os.ErrClosed
-	}
-	if l.bus == nil {
-		bus, err := l.open()
-		if err != nil {
-			return nil, err
-		}
-		l.bus = bus
-	}
-	return l.bus, nil
-}
-
-// drop lets the bus go until it is next needed. An error of closing says nothing: the bus is in doubt already.
-func (l *link) drop() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.bus != nil {
-		_ = l.bus.Close()
-		l.bus = nil
-	}
-}
-
-// close lets the bus go for good.
-func (l *link) close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	if l.bus == nil {
-		return nil
-	}
-	bus := l.bus
-	l.bus = nil
-	return bus.Close()
-}
-
 // openBus opens the I2C bus that sits at want, or the only one.
-func (h host) openBus(want string) (i2c.BusCloser, error) {
+func (h host) openBus(want string) (wire, error) {
 	n, err := h.findBus(want)
 	if err != nil {
 		return nil, err
@@ -79,7 +16,7 @@ func (h host) openBus(want string) (i2c.BusCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("board: %w; see that the kernel module i2c-dev is loaded and that this user may read and write /dev/i2c-%d", err, n)
 	}
-	return bus, nil
+	return i2cWire{bus}, nil
 }
 
 func (h host) findBus(want string) (int, error) {
@@ -98,3 +35,24 @@ func (h host) findBus(want string) (int, error) {
 	}
 	return fit[0].number, nil
 }
+
+// address is where nearly all modules answer (SSD1306 section 8.1.5: SA0 low).
+const address = 0x3c
+
+// i2cWire is a display on an I2C bus, which acknowledges every byte.
+type i2cWire struct{ bus Bus }
+
+func (w i2cWire) send(what content, data []byte) error {
+	if err := w.bus.Tx(address, append([]byte{byte(what)}, data...), nil); err != nil {
+		return fmt.Errorf("display at address %#x: %w", address, err)
+	}
+	return nil
+}
+
+func (w i2cWire) status() (byte, error) {
+	var s [1]byte
+	err := w.bus.Tx(address, nil, s[:])
+	return s[0], err
+}
+
+func (w i2cWire) Close() error { return w.bus.Close() }

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"periph.io/x/conn/v3/i2c"
+	"periph.io/x/conn/v3/spi"
 
 	"assent.home.arpa/appliance/config"
 	"assent.home.arpa/device"
@@ -35,11 +36,11 @@ func NewDisplay(bus i2c.BusCloser, name string, rotate bool, contrast byte) devi
 	if !known {
 		panic("board: internal error: no part " + name)
 	}
-	open := func() (i2c.BusCloser, error) {
+	open := func() (wire, error) {
 		if b, ok := bus.(*boardtest.OLED); ok {
 			b.Open()
 		}
-		return bus, nil
+		return i2cWire{bus}, nil
 	}
 	return &oled{bus: &link{open: open}, part: part, rotate: rotate, contrast: contrast}
 }
@@ -68,4 +69,9 @@ func OpenSignals(root string, k Kernel, lamp, buzzer string) (l device.Lamp, clo
 		return nil, nil, err
 	}
 	return s, s.close, nil
+}
+
+// OpenSPI is Open on another machine whose display is on SPI.
+func OpenSPI(root string, k Kernel, port func(bus, cs int) (spi.PortCloser, error), p config.Panel) (*Board, error) {
+	return host{root: root, ioctl: k.Ioctl, mono: k.Mono, spi: port}.open(p)
 }

@@ -139,7 +139,10 @@ func (s *signals) note(err error) {
 	s.err = err
 }
 
-func (s *signals) set(line *os.File, on bool) error {
+func (s *signals) set(line *os.File, on bool) error { return s.host.drive(line, on) }
+
+// drive sets an output. No output is no error.
+func (h host) drive(line *os.File, on bool) error {
 	if line == nil {
 		return nil
 	}
@@ -147,7 +150,7 @@ func (s *signals) set(line *os.File, on bool) error {
 	if on {
 		v.Bits = 1
 	}
-	if err := s.host.ioctl(line, unix.GPIO_V2_LINE_SET_VALUES_IOCTL, unsafe.Pointer(&v)); err != nil {
+	if err := h.ioctl(line, unix.GPIO_V2_LINE_SET_VALUES_IOCTL, unsafe.Pointer(&v)); err != nil {
 		return fmt.Errorf("board: %s: %w", line.Name(), err)
 	}
 	return nil

@@ -7,15 +7,6 @@ import (
 	"assent.home.arpa/device"
 )
 
-// address is where nearly all modules answer (SSD1306 section 8.1.5: SA0 low).
-const address = 0x3c
-
-// Control bytes (SSD1306 section 8.1.5.2): all that follows is commands, or data.
-const (
-	toCommand = 0x00
-	toRAM     = 0x40
-)
-
 // asleep is the bit of the status byte that says that the display is off (SSD1306 table 9-2, SH1106 command 21).
 const asleep = 0x40
 
@@ -29,12 +20,13 @@ const dimmer = 16
 // pages of eight rows each.
 const pages = device.Height / 8
 
-// oled is a display controller on an I2C bus. Only the goroutine that draws uses it, except for off.
+// oled is a display controller on a bus. Only the goroutine that draws uses it, except for off.
 type oled struct {
 	bus      *link
 	part     part
 	rotate   bool
 	contrast byte
+	deaf     bool // the bus has no acknowledgements
 
 	dim   bool
 	known bool         // glass is what the display shows
@@ -79,8 +71,8 @@ func (o *oled) draw(f *device.Frame) error {
 	return nil
 }
 
-// ReadsBack implements device.Display: every byte on I2C is acknowledged by the part.
-func (o *oled) ReadsBack() bool { return true }
+// ReadsBack implements device.Display: every byte on I2C is acknowledged by the part, on SPI none.
+func (o *oled) ReadsBack() bool { return !o.deaf }
 
 // Dim implements device.Display.
 func (o *oled) Dim(dim bool) error {
@@ -112,11 +104,11 @@ func (o *oled) begin() error {
 // wake turns the display on, and finds out whether the part tells its state: some answer status reads, some send noise or
 // refuse, and both are fine.
 func (o *oled) wake() error {
-	before, errBefore := o.status()
+	before, errBefore := o.bus.status()
 	if err := o.command(displayOn); err != nil {
 		return err
 	}
-	after, errAfter := o.status()
+	after, errAfter := o.bus.status()
 	o.tells = errBefore == nil && errAfter == nil && before&asleep != 0 && after&asleep == 0
 	return nil
 }
@@ -127,7 +119,7 @@ func (o *oled) stillAwake() error {
 	if !o.tells {
 		return nil
 	}
-	switch s, err := o.status(); {
+	switch s, err := o.bus.status(); {
 	case err != nil:
 		return failed(err)
 	case s&asleep != 0:
@@ -174,19 +166,13 @@ func (o *oled) sendRun(page, column int, data []byte) error {
 
 func (o *oled) command(c ...byte) error { return o.write(toCommand, c) }
 
-func (o *oled) write(control byte, data []byte) error {
-	if err := o.bus.Tx(address, append([]byte{control}, data...), nil); err != nil {
+func (o *oled) write(what content, data []byte) error {
+	if err := o.bus.send(what, data); err != nil {
 		return failed(err)
 	}
 	return nil
 }
 
-func (o *oled) status() (byte, error) {
-	var s [1]byte
-	err := o.bus.Tx(address, nil, s[:])
-	return s[0], err
-}
-
 func failed(err error) error {
-	return fmt.Errorf("board: display at address %#x: %w: %v", address, device.ErrBus, err)
+	return fmt.Errorf("board: %w: %v", device.ErrBus, err)
 }

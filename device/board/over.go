@@ -3,9 +3,6 @@ package board
 import (
 	"fmt"
 
-	"periph.io/x/conn/v3/i2c"
-	"periph.io/x/conn/v3/physic"
-
 	"assent.home.arpa/appliance/config"
 	"assent.home.arpa/device"
 )
@@ -20,17 +17,17 @@ type Bus interface {
 // DisplayOver is the driver of the display that p names, over another way to it than a bus of this machine. open is called
 // when the bus is first needed, and again after each failure, when the one before has been closed.
 func DisplayOver(open func() (Bus, error), p config.Panel) (device.Display, error) {
-	return newOLED(p, func() (i2c.BusCloser, error) {
+	return newOLED(p, func() (wire, error) {
 		b, err := open()
 		if err != nil {
 			return nil, err
 		}
-		return over{b}, nil
+		return i2cWire{b}, nil
 	})
 }
 
 // newOLED is a display whose bus is still to be opened.
-func newOLED(p config.Panel, open func() (i2c.BusCloser, error)) (*oled, error) {
+func newOLED(p config.Panel, open func() (wire, error)) (*oled, error) {
 	part, known := parts(p.Display)
 	if !known {
 		return nil, fmt.Errorf("board: panel.display is %q; set it to ssd1306 or sh1106", p.Display)
@@ -40,12 +37,3 @@ func newOLED(p config.Panel, open func() (i2c.BusCloser, error)) (*oled, error) 
 	}
 	return &oled{bus: &link{open: open}, part: part, rotate: p.Rotate, contrast: byte(p.Contrast)}, nil
 }
-
-// over gives a Bus the two methods that the driver has no use for.
-type over struct{ Bus }
-
-// String implements i2c.Bus.
-func (over) String() string { return "bus" }
-
-// SetSpeed implements i2c.Bus.
-func (over) SetSpeed(physic.Frequency) error { return nil }

@@ -80,6 +80,16 @@ func (k *Kernel) AddBus(n int, place string) {
 	k.addDevice("i2c", fmt.Sprintf("i2c-%d", n), place)
 }
 
+// AddSPI adds an SPI bus with one chip select at a place below /sys/devices.
+func (k *Kernel) AddSPI(bus, cs int, place string) {
+	name := fmt.Sprintf("spidev%d.%d", bus, cs)
+	real := filepath.Join(k.Root, "sys/devices", place, name)
+	k.must(os.MkdirAll(real, 0o755))
+	dir := filepath.Join(k.Root, "sys/class/spidev")
+	k.must(os.MkdirAll(dir, 0o755))
+	k.must(os.Symlink(real, filepath.Join(dir, name)))
+}
+
 // RemoveBus takes I2C bus n away again.
 func (k *Kernel) RemoveBus(n int, place string) {
 	name := fmt.Sprintf("i2c-%d", n)
@@ -202,6 +212,7 @@ func (k *Kernel) Ioctl(f *os.File, req uint, arg unsafe.Pointer) error {
 	if _, err := f.Stat(); err != nil { // closed
 		return err
 	}
+	k.freeOutputs()
 	b := unsafe.Slice((*byte)(arg), req>>16&0x3fff) // the number carries the size: asm-generic/ioctl.h
 	lines := k.chips[filepath.Base(f.Name())]
 	switch req {
@@ -295,6 +306,16 @@ func (k *Kernel) getOutput(lines []*Line, b []byte) error {
 	return nil
 }
 
+// freeOutputs frees the lines whose users have closed them.
+func (k *Kernel) freeOutputs() {
+	for fd, l := range k.driven {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
+			l.Used = false
+			delete(k.driven, fd)
+		}
+	}
+}
+
 func (k *Kernel) setValues(f *os.File, b []byte) error {
 	l := k.driven[int(f.Fd())]
 	if l == nil || l.Gone {
@@ -319,6 +340,13 @@ func (k *Kernel) LoseOutput(l *Line) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	l.Gone = true
+}
+
+// FindOutput ends LoseOutput.
+func (k *Kernel) FindOutput(l *Line) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l.Gone = false
 }
 
 func (k *Kernel) getValues(f *os.File, b []byte) error {
