@@ -98,9 +98,11 @@ func TestLatestSignalCounts(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		time.Sleep(10 * time.Second)
-		if !k.Lit(lamp) {
-			t.Error("the lamp shows another signal")
+		for range 20 {
+			time.Sleep(130 * time.Millisecond)
+			if !k.Lit(lamp) {
+				t.Fatal("the lamp shows another signal")
+			}
 		}
 		k.LoseOutput(lamp)
 		_ = l.Show(device.Quiet)
