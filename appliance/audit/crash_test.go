@@ -57,7 +57,7 @@ func TestPowerLossAtAnyInstant(t *testing.T) {
 			random := rand.New(rand.NewPCG(7, 8))
 			seed := maphash.MakeSeed()
 			seen := map[uint64]bool{}
-			one, again, most, recovered, within := 4, 16, 4, 0, 0
+			one, again, most, recovered, within := 8, 12, 4, 0, 0
 			if *every {
 				one, again, most = 1, 1, 64
 			}
@@ -84,8 +84,8 @@ func TestPowerLossAtAnyInstant(t *testing.T) {
 				}
 			}
 			t.Logf("%d operations, %d states, %d recovered from, %d more within starts", len(moments), len(seen), recovered, within)
-			if len(seen) < len(moments)/2 {
-				t.Errorf("only %d states for %d operations", len(seen), len(moments))
+			if len(seen) < len(moments)/2 || recovered == 0 {
+				t.Errorf("only %d states for %d operations, %d recovered from", len(seen), len(moments), recovered)
 			}
 		})
 	}
