@@ -4,11 +4,13 @@
 //	assentd guard          owns panel, keys, audit and pairings
 //	assentd courier        opens the connections that grants name
 //	assentd worker CLASS   makes one call, on the connection it has as standard input
+//	assentd panel-test     walks whoever has wired the box through its display, buttons and lamp
 //	assentd check-config   prints the effective configuration
 //	assentd version
 //
 // Every role takes -config FILE. Sockets come from systemd where it passes them (LISTEN_FDNAMES guard, courier, phones),
-// and are made where the configuration says otherwise. Exit status: 0 ended as told, 1 failed, 3 wrong usage.
+// and are made where the configuration says otherwise. Exit status: 0 ended as told, 1 failed, 2 could not tell
+// (panel-test, where the guard runs or nobody answers), 3 wrong usage.
 package main
 
 import (
@@ -28,7 +30,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-const usage = `usage: assentd gateway | guard | courier | worker CLASS | check-config | version   [-config FILE]
+const usage = `usage: assentd gateway | guard | courier | worker CLASS | panel-test | check-config | version   [-config FILE]
 `
 
 // role is what a subcommand is made of.
@@ -44,7 +46,7 @@ type env struct {
 }
 
 func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
-	roles := map[string]role{"gateway": gatewayRole, "guard": guardRole, "courier": courierRole, "worker": workerRole, "check-config": checkConfig, "version": version}
+	roles := map[string]role{"gateway": gatewayRole, "guard": guardRole, "courier": courierRole, "worker": workerRole, "panel-test": panelTest, "check-config": checkConfig, "version": version}
 	if len(args) == 0 || roles[args[0]] == nil {
 		fmt.Fprint(stderr, usage)
 		return 3
@@ -73,10 +75,19 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "assentd:", err)
+		var unclear unclearError
+		if errors.As(err, &unclear) {
+			return 2
+		}
 		return 1
 	}
 	return 0
 }
+
+// unclearError says that nothing is known to be wrong, nor to be right.
+type unclearError string
+
+func (e unclearError) Error() string { return string(e) }
 
 type usageError string
 

@@ -18,6 +18,7 @@ func TestCommandLine(t *testing.T) {
 		return path
 	}
 	good := write("good.toml", "[turn]\nproposals = 4\n")
+	nowhere := write("nowhere.toml", "[panel]\nbus = \"nowhere\"\n")
 	bad := write("bad.toml", "[panel]\nauto_approve = true\n")
 	for _, tc := range []struct {
 		name   string
@@ -35,6 +36,8 @@ func TestCommandLine(t *testing.T) {
 		{"the version", []string{"version"}, 0, "assentd", ""},
 		{"a worker without a class", []string{"worker", "-config", good}, 3, "", "worker takes one class"},
 		{"a worker of no class", []string{"worker", "-config", good, "root"}, 3, "", "worker takes one class"},
+		{"a panel test with arguments", []string{"panel-test", "-config", good, "approve"}, 3, "", "takes nothing but -config"},
+		{"a panel test of no panel", []string{"panel-test", "-config", nowhere}, 1, "", "i2c bus"},
 		{"a guard on a PC", []string{"guard", "-config", good}, 1, "", "on a PC use assentsim"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

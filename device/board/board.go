@@ -31,6 +31,9 @@ import (
 	"assent.home.arpa/device"
 )
 
+// ErrInUse says that another program has a button's line, so that it may be deciding something with it right now.
+var ErrInUse = errors.New("in use")
+
 // Board is the opened parts.
 type Board struct {
 	Display device.Display
@@ -44,14 +47,23 @@ type Board struct {
 
 // Open finds and opens the parts that p names. A display that does not answer is no error here: it may come back, and
 // until then Draw says so. The error tells of everything that is missing, with what to do about it.
-func Open(p config.Panel) (*Board, error) {
-	h := host{
+func Open(p config.Panel) (*Board, error) { return system().open(p) }
+
+// OpenRaw is Open for a test of the contacts: nobody debounces the buttons, so that Events has every edge.
+func OpenRaw(p config.Panel) (*Board, error) {
+	h := system()
+	h.raw = true
+	return h.open(p)
+}
+
+// system is this machine.
+func system() host {
+	return host{
 		root: "/", ioctl: ioctl, mono: clock.System().Mono,
 		// Not through periph's registry: that would open every bus and every pin of the machine.
 		bus: func(n int) (i2c.BusCloser, error) { return sysfs.NewI2C(n) },
 		spi: func(bus, cs int) (spi.PortCloser, error) { return sysfs.NewSPI(bus, cs) },
 	}
-	return h.open(p)
 }
 
 // Close darkens the display, so that no request stays readable after nobody is there to take the press, and lets go of
@@ -67,6 +79,7 @@ type host struct {
 	mono  func() time.Duration // CLOCK_MONOTONIC
 	bus   func(n int) (i2c.BusCloser, error)
 	spi   func(bus, cs int) (spi.PortCloser, error)
+	raw   bool // nobody debounces the buttons
 }
 
 func (h host) open(p config.Panel) (*Board, error) {

@@ -60,8 +60,12 @@ func (h host) openButtons(approve, deny string) (*buttons, error) {
 		return nil, fmt.Errorf("board: buttons: %w", err)
 	}
 	defer chip.Close()
-	b.lines, err = h.requestLines(chip, b.offsets, settleTime)
-	if cannotDebounce(err) {
+	period := settleTime
+	if h.raw {
+		period = 0
+	}
+	b.lines, err = h.requestLines(chip, b.offsets, period)
+	if !h.raw && cannotDebounce(err) {
 		b.soft = debouncer{}
 		b.lines, err = h.requestLines(chip, b.offsets, 0)
 	}
@@ -171,6 +175,9 @@ func (b *buttons) deadline() time.Time {
 func (b *buttons) debounced(raw []device.Event, settled bool) []device.Event {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.host.raw {
+		return raw
+	}
 	if b.soft == nil {
 		for i := range raw {
 			raw[i].Mono = max(0, raw[i].Mono-settleTime)

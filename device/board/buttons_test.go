@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"periph.io/x/conn/v3/i2c"
 
 	"assent.home.arpa/device"
+	"assent.home.arpa/device/board"
 	"assent.home.arpa/device/board/boardtest"
 )
 
@@ -206,5 +208,34 @@ func TestSoftDebounce(t *testing.T) {
 	}
 	if down, err := b.Buttons.Down(device.Deny); err != nil || down {
 		t.Errorf("down is %v, %v before any edge", down, err)
+	}
+}
+
+// TestRawEdges is for a test of the contacts: what bounces is seen, with the times of its edges, and the kernel is not asked
+// to wait.
+func TestRawEdges(t *testing.T) {
+	k, p := machine(t)
+	b, err := board.OpenRawOn(k.Root, k, func(int) (i2c.BusCloser, error) { return boardtest.NewSSD1306(), nil }, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if k.Debounce() != 0 {
+		t.Fatalf("the kernel was asked to debounce for %v", k.Debounce())
+	}
+	k.Edge(approve, at, true)
+	k.Edge(approve, at+3*ms, false)
+	k.Edge(approve, at+4*ms, true)
+	want := []device.Event{
+		ev(device.Approve, device.Press, at, 1), ev(device.Approve, device.Release, at+3*ms, 2), ev(device.Approve, device.Press, at+4*ms, 3),
+	}
+	if diff := cmp.Diff(want, read(t, b.Buttons, 3)); diff != "" {
+		t.Error(diff)
+	}
+	if down, err := b.Buttons.Down(device.Approve); err != nil || !down {
+		t.Errorf("down is %v, %v", down, err)
+	}
+	if _, err := open(k, p, boardtest.NewSSD1306()); !errors.Is(err, board.ErrInUse) {
+		t.Errorf("a second program gets %v, want ErrInUse", err)
 	}
 }

@@ -30,6 +30,11 @@ func OpenOn(root string, k Kernel, bus func(n int) (i2c.BusCloser, error), p con
 	return host{root: root, ioctl: k.Ioctl, mono: k.Mono, bus: bus}.open(p)
 }
 
+// OpenRawOn is OpenRaw on another machine.
+func OpenRawOn(root string, k Kernel, bus func(n int) (i2c.BusCloser, error), p config.Panel) (*Board, error) {
+	return host{root: root, ioctl: k.Ioctl, mono: k.Mono, bus: bus, raw: true}.open(p)
+}
+
 // NewDisplay drives the display on a bus. It panics for a part that there is not.
 func NewDisplay(bus i2c.BusCloser, name string, rotate bool, contrast byte) device.Display {
 	part, known := parts(name)

@@ -81,7 +81,7 @@ func (w wanted) pick(found []line) (line, error) {
 		}
 		return line{}, fmt.Errorf("board: %d gpio lines are named %q, on %s; set %s to %q with one of these places after an @", len(found), w.name, list(slices.Compact(chips)), w.key, w.name)
 	case found[0].used:
-		return line{}, fmt.Errorf("board: gpio line %q is in use by %q; stop that program or driver, or set %s to another line", w.name, found[0].user, w.key)
+		return line{}, fmt.Errorf("board: gpio line %q is %w by %q; stop that program or driver, or set %s to another line", w.name, ErrInUse, found[0].user, w.key)
 	}
 	return found[0], nil
 }
