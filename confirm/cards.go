@@ -14,6 +14,7 @@ type card struct {
 	pages   []screen.Page
 	digest  [32]byte
 	fronted time.Duration   // boot
+	came    time.Duration   // mono: acknowledgement of its announcement; from then on deny means this card
 	shown   time.Duration   // mono: acknowledgement of the last page
 	presses []device.Event  // edges while it was in front, the first maxPresses
 	reply   chan<- Decision // holds one; for whoever performs the actions
@@ -86,10 +87,7 @@ func isRelease(ev device.Event, b device.Button) bool {
 }
 
 func (m *machine) waitingEdge(ev device.Event) {
-	switch {
-	case isPress(ev, device.Deny):
-		m.deny(ev)
-	case isPress(ev, device.Approve):
+	if isPress(ev, device.Approve) {
 		m.page, m.challenge = 0, challenge{}
 		m.to(StateReading, m.now.boot+m.rules.reading(len(m.front.pages)), "opened")
 	}
@@ -97,8 +95,6 @@ func (m *machine) waitingEdge(ev device.Event) {
 
 func (m *machine) readingEdge(ev device.Event) {
 	switch {
-	case isPress(ev, device.Deny):
-		m.deny(ev)
 	case isPress(ev, device.Approve) && ev.Mono >= m.readAt():
 		if !m.lastPage() {
 			m.page++
@@ -173,8 +169,6 @@ func (m *machine) startChallenge(failed int) {
 
 func (m *machine) challengeEdge(ev device.Event) {
 	switch {
-	case isPress(ev, device.Deny) && m.front != nil:
-		m.deny(ev)
 	case isPress(ev, device.Deny):
 		m.endPrompt(AdminDenied, "denied")
 	case ev.Button == device.Approve:

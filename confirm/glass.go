@@ -114,7 +114,7 @@ func (m *machine) paint() {
 	if g.flight || g.sure && g.acked == want || m.state == StateLost && m.now.boot < m.retry {
 		return
 	}
-	frame, err := m.render(want)
+	frame, err := m.draws(m, want)
 	if err != nil {
 		m.lose("the screen could not be drawn")
 		return
@@ -158,6 +158,10 @@ func (m *machine) pictureShown() {
 	switch m.state {
 	case StateNext:
 		m.until = m.now.boot + m.rules.Next
+	case StateWaiting:
+		if m.front.came == 0 {
+			m.front.came = m.glass.shown
+		}
 	case StateReading:
 		if m.page == len(m.front.pages)-1 {
 			m.front.shown = m.glass.shown
@@ -210,6 +214,12 @@ func (m *machine) slept() {
 	m.challenge.passed = false
 	for b := range m.lines {
 		m.lines[b].void = true
+	}
+	switch m.state {
+	case StateNext:
+		m.until = 0 // its second begins again: nobody saw the one that passed
+	case StateChallenge:
+		m.startChallenge(m.challenge.failed)
 	}
 	m.renew()
 }

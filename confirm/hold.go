@@ -59,10 +59,6 @@ func (m *machine) needed() []device.Button {
 }
 
 func (m *machine) holdingEdge(ev device.Event) {
-	if isPress(ev, device.Deny) {
-		m.deny(ev)
-		return
-	}
 	if m.hold.dwell {
 		m.dwellEdge(ev)
 		return

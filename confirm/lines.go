@@ -50,9 +50,13 @@ func (m *machine) edge(ev device.Event) {
 		m.front.presses = append(m.front.presses, ev)
 	}
 	m.watchHeld(ev, sound)
+	if isPress(ev, device.Deny) && m.front != nil && m.front.came != 0 && ev.Mono >= m.front.came {
+		m.deny(ev) // never too much, whatever edges were lost before it, and whichever page is being drawn
+		return
+	}
 	if !sound {
 		m.disarm("edges were lost")
-		if ev.Button != device.Deny { // a denial is never too much
+		if ev.Button != device.Deny {
 			return
 		}
 	}
@@ -91,16 +95,10 @@ func (m *machine) level(ev level) {
 	}
 	m.finishHold(ev)
 	if m.heldTooLong() {
-		if ev.err != nil || ev.approve {
-			m.takeBack("held on")
-		}
-		m.held.active = false
+		// No edge has come since the mint. Where the level is up, a release was lost, and nobody can say which one.
+		m.takeBack("held on")
 	}
-	if m.panicRipe() {
-		if ev.err != nil {
-			m.line(device.Deny).void = true
-			return
-		}
+	if m.panicRipe() { // also where the levels cannot be read: then the edges are the last word, and panic only takes rights away
 		m.panic()
 	}
 }
@@ -152,7 +150,7 @@ func (m *machine) watchHeld(ev device.Event, sound bool) {
 func (m *machine) takeBack(cause string) {
 	m.do(revoke{m.held.inv})
 	m.do(notify{Notice{Kind: HoldRevoked, Inv: m.held.inv}})
-	m.journal(m.state, cause)
+	m.do(journal{Transition{Boot: m.now.boot, Mono: m.now.mono, From: m.state, To: m.state, Inv: m.held.inv, Cause: cause}})
 	m.held.active = false
 }
 
