@@ -13,8 +13,9 @@ import (
 	"assent.home.arpa/device"
 )
 
-// This is the one internal test: the machine is walked at random, many times, and an observer who knows only the glass, the
-// edges that arrived and the clocks checks every approval. The observer shares no rule with the machine but the numbers.
+// The machine is walked at random, many times, over real pictures, and an observer who knows only the glass, the edges that arrived
+// and the clocks checks every approval. The observer shares no rule with the machine but the numbers. The room (room_test.go) goes
+// further, with marks for pictures.
 
 const (
 	walks        = 180

@@ -26,6 +26,7 @@ type kit struct {
 type machine struct {
 	rules Timings
 	kit   kit
+	draws func(*machine, look) (device.Frame, error) // render, or what tests that live through millions of presses put there
 
 	now  instant
 	dice uint64
@@ -61,7 +62,7 @@ type machine struct {
 }
 
 func newMachine(rules Timings, k kit) *machine {
-	return &machine{rules: rules, kit: k, state: StateIdle}
+	return &machine{rules: rules, kit: k, draws: (*machine).render, state: StateIdle}
 }
 
 // event is something that happened.

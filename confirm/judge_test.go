@@ -1,0 +1,428 @@
+package confirm
+
+import (
+	"fmt"
+	"time"
+
+	"assent.home.arpa/device"
+)
+
+// judge decides from outside whether a token was earned. It knows what the display acknowledged, where the contacts are,
+// which edges arrived and what the clocks say; of the machine it takes what it did, never what it thinks. It shares no rule
+// with it but the numbers.
+type judge struct {
+	rules Timings
+	kit   kit
+
+	glass sight
+	lines [3]finger
+	slept time.Duration // mono: the last suspend
+
+	files     [maxTags + 1]file
+	onTop     uint8 // the card that has the panel, or 0
+	turn      int   // counts cards that came on top
+	served    [4]int
+	nextSince time.Duration // mono: NEXT REQUEST came on the glass, zero if it is not what was there last
+	prompted  time.Duration // mono: an administrative prompt came on the glass
+	passed    bool          // the shown number of taps was given
+	taps      int           // in the series under way
+
+	frozen, lost, gone bool
+	unread             bool // the levels cannot be read
+	token              newest
+	panicked           uint32 // the deny press that made panic
+	tokens             int
+	told               uint16 // cards whose end in front, or whose token's revocation, the journal has yet to be told
+	broke              string // the first rule that was broken
+}
+
+const maxTags = 8
+
+// sight is what is on the glass, as far as anybody can say.
+type sight struct {
+	known bool
+	mark  mark
+	since time.Duration // mono: the picture, whatever its small things
+	sent  mark          // of the newest draw
+	began time.Duration // mono: of the draw in flight, or zero
+}
+
+// mark is what the room's frames carry instead of pixels.
+type mark struct {
+	state           State
+	tag, page       uint8 // of a page: from 1
+	bar, want, left uint8
+}
+
+func (k mark) picture() mark { return mark{state: k.state, tag: k.tag, page: k.page, want: k.want} }
+
+func (k mark) card() bool {
+	return k.tag != 0 && (k.state == StateWaiting || k.state == StateReading || k.state == StateChallenge)
+}
+
+// finger is one button: its contact, and the edges that arrived.
+type finger struct {
+	down   bool
+	moved  time.Duration // mono: the contact's last move
+	seq    uint32        // of the last edge that arrived
+	edges  [4]arrival    // the newest first
+	seenUp time.Duration // mono: it was seen up, by an edge or by its level
+}
+
+type arrival struct {
+	at, came time.Duration // mono: when it happened, and when it was told
+	edge     device.Edge
+	seq      uint32
+	sound    bool
+}
+
+// file is what the judge keeps on a card.
+type file struct {
+	known, ended bool
+	person       uint8
+	pages        int
+	order, turn  int
+	announced    time.Duration // boot
+	opened       time.Duration // boot
+	came         time.Duration // mono: its first picture came on the glass
+	lastAck      time.Duration // mono: the last page came on the glass
+	best         [3]time.Duration
+	outcome      Outcome
+}
+
+// newest is the newest token, watched as long as it may have to be taken back.
+type newest struct {
+	tag     uint8
+	press   uint32 // seq
+	from    time.Duration
+	broken  bool // the contact was up in between, and nobody could know yet
+	revoked bool
+	settled bool // the edge after it has arrived
+}
+
+func (j *judge) blame(format string, args ...any) {
+	if j.broke == "" {
+		j.broke = fmt.Sprintf(format, args...)
+	}
+}
+
+// sent is a picture on its way: from now on nobody can say that the old one is still there.
+func (j *judge) sent(k mark, now instant) {
+	j.glass.sent, j.glass.began = k, now.mono
+	if k.card() && j.files[k.tag].known {
+		f := &j.files[k.tag]
+		if f.ended {
+			j.blame("card %d is drawn after its end", k.tag)
+		}
+		if j.onTop != 0 && j.onTop != k.tag {
+			j.blame("card %d takes the panel from card %d", k.tag, j.onTop)
+		}
+		if j.onTop == 0 {
+			j.comesUp(k.tag, now)
+		}
+		if k.state == StateReading && f.opened == 0 {
+			j.blame("card %d is opened by nobody", k.tag)
+		}
+	}
+	if !j.glass.known || j.glass.mark.picture() != k.picture() {
+		j.leave(now)
+	}
+}
+
+// comesUp is a card that is announced: after NEXT REQUEST for its time, and in fair turn.
+func (j *judge) comesUp(tag uint8, now instant) {
+	f := &j.files[tag]
+	j.onTop, f.announced = tag, now.boot
+	if j.nextSince == 0 || now.mono < j.nextSince+j.rules.Next {
+		j.blame("card %d is announced without NEXT REQUEST for its time", tag)
+	}
+}
+
+// fair checks whose turn it is when a card is taken from the queue.
+func (j *judge) fair(tag uint8) {
+	f := &j.files[tag]
+	for i := range j.files {
+		g := &j.files[i]
+		if !g.known || g.ended || g.turn != 0 || i == int(tag) {
+			continue
+		}
+		if j.served[g.person] < j.served[f.person] || g.person == f.person && g.order < f.order {
+			j.blame("card %d takes the turn of card %d", tag, i)
+		}
+	}
+	j.turn++
+	f.turn, j.served[f.person] = j.turn, j.turn
+}
+
+// acknowledged is the picture of the draw in flight, now on the glass.
+func (j *judge) acknowledged(now instant) {
+	g := &j.glass
+	// A number of taps changes nothing while it stays: drawn again, it is asked for again.
+	same := g.known && g.mark.picture() == g.sent.picture() && g.since > j.slept && g.sent.state != StateChallenge
+	before := g.began <= j.slept // a suspend since may have wiped it
+	g.began = 0
+	if before {
+		j.leave(now)
+		return
+	}
+	if same {
+		g.mark = g.sent
+		return
+	}
+	j.leave(now)
+	g.mark = g.sent
+	g.known, g.since, j.nextSince, j.prompted = true, now.mono, 0, 0
+	if f := &j.files[g.mark.tag]; g.mark.card() && f.came == 0 {
+		f.came = now.mono
+	}
+	switch f := &j.files[g.mark.tag]; g.mark.state {
+	case StateNext:
+		j.nextSince = now.mono
+	case StateAdmin:
+		j.prompted = now.mono
+	case StateChallenge:
+		j.taps = 0
+	case StateReading:
+		if int(g.mark.page) == f.pages {
+			f.lastAck = now.mono
+		}
+	}
+}
+
+// leave ends the stay of a picture.
+func (j *judge) leave(now instant) {
+	g := &j.glass
+	if g.known && g.mark.state == StateReading {
+		best := &j.files[g.mark.tag].best[g.mark.page-1]
+		*best = max(*best, now.mono-g.since)
+	}
+	if g.known && g.mark.state == StateChallenge {
+		j.passed = j.taps == int(g.mark.want)
+	}
+	g.known = false
+}
+
+// unknown is a display that did not acknowledge.
+func (j *judge) unknown(now instant) {
+	j.leave(now)
+	j.glass.known, j.glass.began = false, 0
+}
+
+// arrives is an edge that reaches the panel. It reports whether somebody who sees the glass meant a denial by it.
+func (j *judge) arrives(ev device.Event, now instant) (denies uint8) {
+	l := &j.lines[ev.Button]
+	last := l.edges[0]
+	sound := ev.Seq == l.seq+1 && ev.Mono >= last.at && ev.Mono <= now.mono && ev.Edge != last.edge
+	l.edges = [4]arrival{{ev.Mono, now.mono, ev.Edge, ev.Seq, sound}, l.edges[0], l.edges[1], l.edges[2]}
+	l.seq = ev.Seq
+	g := &j.glass
+	inSight := g.known && ev.Mono >= g.since && g.since > j.slept
+	if ev.Edge == device.Release && sound && inSight {
+		l.seenUp = max(l.seenUp, ev.Mono)
+	}
+	if inSight && sound && ev.Button == device.Approve && ev.Edge == device.Press {
+		if g.mark.state == StateWaiting && j.files[g.mark.tag].opened == 0 {
+			j.files[g.mark.tag].opened, j.passed = now.boot, false
+		}
+		if ev.Mono >= last.came+j.rules.Quiet { // a new series
+			j.taps = 0
+		}
+		j.taps++
+	}
+	if f := &j.files[j.onTop]; ev.Button == device.Deny && ev.Edge == device.Press && f.came != 0 && ev.Mono >= f.came {
+		return j.onTop
+	}
+	return 0
+}
+
+// level is a line that the panel reads.
+func (j *judge) level(b device.Button, down bool, now instant) {
+	if !down && j.glass.known && j.glass.since > j.slept {
+		j.lines[b].seenUp = now.mono
+	}
+}
+
+// approved is the whole point: what must be true of the world when a token is made.
+func (j *judge) approved(tag uint8, d Decision, digest [32]byte, now instant) {
+	j.tokens++
+	f, l := &j.files[tag], &j.lines[device.Approve]
+	check := func(ok bool, what string) {
+		if !ok {
+			j.blame("card %d is approved, although %s", tag, what)
+		}
+	}
+	j.ended(tag, Approved, now)
+	check(!j.frozen && !j.lost && !j.gone && !j.unread, "the box is frozen or blind")
+	want := mark{state: StateReading, tag: tag, page: uint8(f.pages)}
+	check(j.glass.known && j.glass.mark.picture() == want && j.glass.mark.bar == 100, "its last page with the full bar is not on the glass")
+	check(j.glass.known && j.glass.sent == j.glass.mark, "another picture is on its way to the glass")
+	for i := range f.pages {
+		stay := f.best[i]
+		if i == f.pages-1 {
+			stay = max(stay, now.mono-j.glass.since)
+		}
+		check(stay >= j.rules.onGlass(wordsOf(i)), "a page was not shown for its time")
+	}
+	read := f.lastAck + j.rules.onGlass(wordsOf(f.pages-1))
+	check(f.lastAck > j.slept && f.lastAck == j.glass.since, "the last page was drawn before the box slept")
+	check(f.opened != 0 && now.boot < f.opened+j.rules.reading(f.pages), "its time is up")
+	check(j.kit.readsBack || j.passed, "nobody gave the number of taps")
+	check(d.ScreenDigest == digest && d.Completed == now.mono && d.Shown == f.lastAck, "the decision tells of another screen")
+	check(d.Expires == now.boot+j.rules.Spend, "the token lives for another time than it may")
+
+	e := l.edges
+	press := e[0]
+	if j.rules.Dwell != 0 {
+		press = e[1]
+		first := e[3]
+		check(e[0].edge == device.Release && e[1].edge == device.Press && e[2].edge == device.Release && e[3].edge == device.Press &&
+			e[0].sound && e[1].sound && e[2].sound && e[3].sound, "there were not two taps")
+		check(e[1].at-e[2].at >= j.rules.Dwell && e[0].at-e[1].at <= j.rules.Hold && e[2].at-e[3].at <= j.rules.Hold, "the taps have another rhythm")
+		check(first.at >= read && l.seenUp >= f.lastAck, "the first tap came before the end was read")
+		check(!l.down, "the button is down after the second tap")
+	} else {
+		check(press.edge == device.Press && press.sound, "the newest edge is no sound press")
+		check(l.down && !j.lines[device.Deny].down, "the contacts say otherwise")
+		check(now.mono-press.at >= j.rules.Hold, "the hold is too short")
+		check(now.mono-press.at < j.rules.Revoke, "the button looks stuck")
+		check(press.at >= read, "the hold began before the end was read")
+		check(l.seenUp >= f.lastAck && l.seenUp <= press.at, "the line was not seen up between the last draw and the hold")
+	}
+	check(d.Pressed == press.at, "the decision tells of another press")
+	check(press.seq != j.token.press || j.token.tag == 0, "the press was used before")
+	j.token = newest{tag: tag, press: press.seq, from: press.at, broken: l.moved != press.at, settled: j.rules.Dwell != 0}
+}
+
+// ended is the one end of a card.
+func (j *judge) ended(tag uint8, o Outcome, now instant) {
+	f := &j.files[tag]
+	if !f.known || f.ended {
+		j.blame("card %d ends twice, now %v", tag, o)
+		return
+	}
+	f.ended, f.outcome = true, o
+	if f.turn != 0 { // it was in front
+		j.told |= 1 << tag
+	}
+	if j.onTop == tag {
+		j.onTop = 0
+	}
+	// A display that is late may bring a window's start onto the glass as much later as a draw may take.
+	slack := j.rules.DrawTimeout
+	switch o {
+	case Expired:
+		if f.opened == 0 || now.boot < f.opened+j.rules.reading(f.pages) {
+			j.blame("card %d expired at %v, opened at %v", tag, now.boot, f.opened)
+		}
+	case ExpiredUnseen:
+		if f.opened != 0 || f.announced == 0 || now.boot < f.announced+j.rules.Waiting-slack {
+			j.blame("card %d was left unseen at %v, announced at %v, opened at %v", tag, now.boot, f.announced, f.opened)
+		}
+	case Panicked:
+		// The panel freezes in the same step, and says so after it.
+	case DisplayLost:
+		silent := j.glass.began != 0 && now.mono >= j.glass.began+j.rules.DrawTimeout
+		if j.kit.readsBack && j.glass.known && !silent && !j.gone && !j.lost {
+			j.blame("card %d was lost to a display that answers", tag)
+		}
+	}
+}
+
+// journaled is a transition that the journal is told. It names the card that it is about.
+func (j *judge) journaled(t Transition) {
+	if tag := t.Inv[0]; t.Cause != "" && tag != 0 && (t.To == StateResult || t.From == t.To) {
+		j.told &^= 1 << tag
+	}
+}
+
+// confirmed is an administrative prompt that was answered with yes.
+func (j *judge) confirmed(now instant) {
+	g := &j.glass
+	if !g.known || g.mark.state != StateAdmin || g.mark.bar != 100 || j.prompted == 0 || j.prompted <= j.slept {
+		j.blame("a prompt is confirmed that is not on the glass")
+		return
+	}
+	if !j.kit.readsBack || !j.kit.deny {
+		if !j.passed {
+			j.blame("a prompt is confirmed without the number of taps")
+		}
+	}
+	j.bothHeld("a prompt", max(j.prompted+j.rules.onGlass(promptWords), j.prompted), now)
+}
+
+// bothHeld checks an administrative hold that completes.
+func (j *judge) bothHeld(what string, from time.Duration, now instant) {
+	buttons := []device.Button{device.Approve, device.Deny}
+	if !j.kit.deny {
+		buttons = buttons[:1]
+	}
+	for _, b := range buttons {
+		l := &j.lines[b]
+		if e := l.edges[0]; !l.down || e.edge != device.Press || !e.sound || e.at < from || e.at < j.slept || now.mono-e.at < j.rules.AdminHold {
+			j.blame("%s is confirmed, but %v was not held", what, b)
+		}
+	}
+}
+
+// panics is a panic that is raised: deny, alone and long enough.
+func (j *judge) panics(now instant) {
+	l := &j.lines[device.Deny]
+	if e := l.edges[0]; !l.down && !j.unread || e.edge != device.Press || now.mono-e.at < j.rules.Panic || j.panicked == e.seq {
+		j.blame("panic, but deny was not held alone")
+	}
+	j.panicked = l.edges[0].seq
+}
+
+// after is what must be true once a step is done.
+func (j *judge) after(now instant, ticked bool) {
+	if j.broke != "" {
+		return
+	}
+	for tag := range j.files {
+		f := &j.files[tag]
+		if !f.known || f.ended {
+			continue
+		}
+		switch {
+		case j.frozen:
+			j.blame("card %d is pending on a frozen box", tag)
+		case j.lost || j.gone:
+			j.blame("card %d is pending without a display or buttons", tag)
+		case f.opened != 0 && now.boot >= f.opened+j.rules.reading(f.pages):
+			j.blame("card %d is pending after its deadline", tag)
+		case f.opened == 0 && f.announced != 0 && now.boot >= f.announced+j.rules.Waiting:
+			j.blame("card %d waits after its window", tag)
+		}
+	}
+	if t := &j.token; ticked && t.tag != 0 && !t.settled && !t.revoked && now.mono >= t.from+j.rules.Revoke {
+		j.blame("a button that did not come up for %v keeps its token", j.rules.Revoke)
+	}
+	if ticked && j.panicDue(now) {
+		j.blame("deny was held alone for %v, and nothing panicked", j.rules.Panic)
+	}
+}
+
+// panicDue reports whether deny has plainly been held alone.
+func (j *judge) panicDue(now instant) bool {
+	l, other := &j.lines[device.Deny], &j.lines[device.Approve]
+	e := l.edges[0]
+	if !j.kit.deny || j.gone || !l.down || e.edge != device.Press || !e.sound || e.at != l.moved || e.at <= j.slept || e.seq == j.panicked {
+		return false
+	}
+	if other.down || other.edges[0].edge == device.Press || other.edges[0].at != other.moved {
+		return false
+	}
+	return now.mono >= max(e.at, other.moved)+j.rules.Panic
+}
+
+// settle is the first edge of approve after a token. What shows that its hold was broken must take it back.
+func (j *judge) settle() {
+	t := &j.token
+	if t.tag == 0 || t.settled {
+		return
+	}
+	t.settled = true
+	if t.broken && !t.revoked {
+		j.blame("the token of card %d outlives the news that its hold was broken", t.tag)
+	}
+}

@@ -1,0 +1,552 @@
+package confirm
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"assent.home.arpa/capabilities"
+	"assent.home.arpa/confirm/screen"
+	"assent.home.arpa/device"
+)
+
+// room is a box without pixels, goroutines or waiting: a machine, its contacts, its bus and two clocks. What happens in it is
+// a happening; a judge watches.
+type room struct {
+	m    machine
+	j    judge
+	deck *deck
+	now  instant
+	dice uint64
+	lag  time.Duration // of a bus that answers
+
+	seq  [3]uint32 // of the contacts
+	late [3]kept
+	bus  bus
+	sent mark
+	out  bool          // a draw is in flight
+	due  time.Duration // mono: when a bus that answers acknowledges it
+
+	cards  [maxTags + 1]*card
+	dealt  uint8
+	prompt *prompt
+	steps  int
+	probes bool
+}
+
+// kept are edges of one line that happened and have not arrived yet.
+type kept struct {
+	n  int
+	ev [2]device.Event
+}
+
+// bus is what the display's bus does.
+type bus uint8
+
+const (
+	answers bus = iota
+	hangs
+	fails
+)
+
+var errNoAck = errors.New("no acknowledgement")
+
+// promptWords is the length of the room's administrative prompt.
+const promptWords = 10
+
+// wordsOf is how many code points a page of the room's cards has.
+func wordsOf(page int) int { return 12 + 8*page }
+
+// deck holds the pages of the cards. They carry a mark where others have a picture.
+type deck struct {
+	pages  [maxTags + 1][3][]screen.Page // by tag and by number of pages
+	people [4]string
+}
+
+func newDeck() *deck {
+	d := &deck{people: [4]string{"ann", "bob", "cem", "dee"}}
+	for tag := range d.pages {
+		for n := range 3 {
+			for i := range n + 1 {
+				p := screen.Page{CodePoints: wordsOf(i)}
+				p.Frame[0], p.Frame[1], p.Frame[2] = byte(StateReading), byte(tag), byte(i+1)
+				d.pages[tag][n] = append(d.pages[tag][n], p)
+			}
+		}
+	}
+	return d
+}
+
+// sketch stands in for render. A page's frame is the card's own, as there; the bar and the seconds are drawn over it.
+func sketch(m *machine, l look) (device.Frame, error) {
+	var f device.Frame
+	switch l.state {
+	case StateReading:
+		copy(f[:3], m.front.pages[l.page].Frame[:3])
+	case StateWaiting:
+		f[0], f[1] = byte(l.state), m.front.req.Inv[0]
+	case StateChallenge:
+		f[0], f[4] = byte(l.state), byte(m.challenge.want)
+		if m.front != nil {
+			f[1] = m.front.req.Inv[0]
+		}
+	default:
+		f[0] = byte(l.state)
+	}
+	f[3], f[5] = byte(l.bar), byte(l.left)
+	return f, nil
+}
+
+func read(f *device.Frame) mark {
+	return mark{state: State(f[0]), tag: f[1], page: f[2], bar: f[3], want: f[4], left: f[5]}
+}
+
+func newRoom(d *deck, rules Timings, k kit) *room {
+	r := &room{deck: d, m: *newMachine(rules, k), now: instant{boot: time.Hour, mono: time.Hour}}
+	r.m.draws = sketch
+	r.j = judge{rules: rules, kit: k}
+	r.step(tick{})
+	r.settle()
+	return r
+}
+
+// step feeds the machine, does what it says and lets the judge see it.
+func (r *room) step(ev event) {
+	r.once(ev)
+	_, ticked := ev.(tick)
+	for r.probes {
+		r.probes = false
+		lv := level{approve: r.j.lines[device.Approve].down, deny: r.m.kit.deny && r.j.lines[device.Deny].down}
+		if r.j.unread {
+			lv = level{err: errNoAck}
+		} else {
+			r.j.level(device.Approve, lv.approve, r.now)
+			r.j.level(device.Deny, lv.deny, r.now)
+		}
+		r.once(lv)
+	}
+	r.j.after(r.now, ticked)
+}
+
+func (r *room) once(ev event) {
+	r.steps++
+	r.dice = r.dice*6364136223846793005 + 1442695040888963407
+	state := r.m.state
+	for _, a := range r.m.step(r.now, r.dice>>33, ev) {
+		switch a := a.(type) {
+		case draw:
+			if r.out {
+				r.j.blame("two draws at once")
+			}
+			r.out, r.sent, r.due = true, read(&a.frame), r.now.mono+r.lag
+			r.j.sent(r.sent, r.now)
+		case probe:
+			r.probes = true
+		case decide:
+			if a.decision.Outcome == Approved {
+				r.j.blame("approved without a token")
+			}
+			r.j.ended(a.card.req.Inv[0], a.decision.Outcome, r.now)
+		case approve:
+			r.j.approved(a.card.req.Inv[0], a.decision, a.card.digest, r.now)
+		case revoke:
+			if a.inv[0] == r.j.token.tag {
+				r.j.token.revoked = true
+			}
+			r.j.told |= 1 << a.inv[0]
+		case revokeAll:
+			r.j.token.revoked = true
+		case answer:
+			if a.prompt == r.prompt {
+				r.prompt = nil
+			}
+			if a.outcome == AdminConfirmed {
+				r.j.confirmed(r.now)
+			}
+		case openPairing:
+			if r.m.kit.deny {
+				r.j.bothHeld("pairing mode", r.j.glass.since, r.now)
+			}
+		case notify:
+			r.notice(a.notice)
+		case journal:
+			if a.transition.From != state {
+				r.j.blame("the journal jumps from %v to %v", state, a.transition.From)
+			}
+			if a.transition.To == StateNext && state != StateNext {
+				r.j.fair(a.transition.Inv[0])
+			}
+			state = a.transition.To
+			r.j.journaled(a.transition)
+		}
+	}
+	if r.j.told != 0 {
+		r.j.blame("the journal keeps quiet on the cards %b", r.j.told)
+	}
+	if r.m.state != state {
+		r.j.blame("the journal ends at %v, the panel is %v", state, r.m.state)
+	}
+}
+
+func (r *room) notice(n Notice) {
+	switch n.Kind {
+	case Panic:
+		r.j.frozen = true
+		r.j.panics(r.now)
+	case Unfrozen:
+		r.j.frozen = false
+	case PanelLost:
+		r.j.lost = true
+	case PanelBack:
+		r.j.lost = false
+	}
+}
+
+// move closes or opens a contact. The edge arrives now, later or never.
+func (r *room) move(b device.Button, way arrivalWay) {
+	l := &r.j.lines[b]
+	l.down, l.moved = !l.down, r.now.mono
+	r.seq[b]++
+	ev := device.Event{Mono: r.now.mono, Edge: device.Release, Seq: r.seq[b], Button: b}
+	if l.down {
+		ev.Edge = device.Press
+	}
+	k := &r.late[b]
+	switch {
+	case way == isLost:
+	case way == isLate && k.n < len(k.ev):
+		k.ev[k.n] = ev
+		k.n++
+	default:
+		r.arrive(b)
+		r.edge(ev)
+	}
+}
+
+// arrivalWay is what becomes of an edge.
+type arrivalWay uint8
+
+const (
+	atOnce arrivalWay = iota
+	isLate
+	isLost
+)
+
+// arrive delivers what was kept back.
+func (r *room) arrive(b device.Button) {
+	k := r.late[b]
+	r.late[b] = kept{}
+	for _, ev := range k.ev[:k.n] {
+		r.edge(ev)
+	}
+}
+
+func (r *room) edge(ev device.Event) {
+	if r.j.gone {
+		return
+	}
+	after := ev.Button == device.Approve && r.j.token.tag != 0 && !r.j.token.settled
+	denied := r.j.arrives(ev, r.now)
+	tokens := r.j.tokens
+	r.step(edge{ev})
+	if after && tokens == r.j.tokens {
+		r.j.settle()
+	}
+	if f := &r.j.files[denied]; denied != 0 && (!f.ended || f.outcome == Approved) {
+		r.j.blame("card %d was denied, and is not", denied)
+	}
+}
+
+// settle lets a bus that answers, or fails, do so.
+func (r *room) settle() {
+	for range 100 {
+		if !r.out || r.bus == hangs || r.bus == answers && r.now.mono < r.due {
+			return
+		}
+		r.acknowledge()
+	}
+	r.j.blame("the panel draws without end")
+}
+
+func (r *room) acknowledge() {
+	r.out = false
+	if r.bus == fails {
+		r.bus = answers
+		r.j.unknown(r.now)
+		r.step(drawn{at: r.now.mono, err: errNoAck})
+		return
+	}
+	r.j.acknowledged(r.now)
+	r.step(drawn{at: r.now.mono})
+}
+
+// advance lets d pass, stopping wherever the machine or the display has something to do.
+func (r *room) advance(d time.Duration) {
+	end := r.now.mono + d
+	for r.j.broke == "" {
+		next := end
+		if at := r.m.wake(); at != 0 {
+			next = min(next, max(r.now.mono, at-(r.now.boot-r.now.mono)))
+		}
+		if r.out && r.bus != hangs {
+			next = min(next, max(r.now.mono, r.due))
+		}
+		r.now.boot += next - r.now.mono
+		r.now.mono = next
+		r.settle()
+		r.step(tick{})
+		r.settle()
+		if at := r.m.wake(); at != 0 && at <= r.now.boot {
+			r.j.blame("%v: a tick at %v leaves the wake-up at %v", r.m.state, r.now.boot, at)
+		}
+		if next >= end {
+			return
+		}
+	}
+}
+
+// sleep lets d pass while the box is suspended.
+func (r *room) sleep(d time.Duration) {
+	r.j.slept = r.now.mono
+	r.now.boot, r.now.mono = r.now.boot+d, r.now.mono+time.Microsecond
+	r.step(tick{})
+}
+
+// deal submits a card of n pages, if there is one left.
+func (r *room) deal(person uint8, n int) {
+	if r.dealt == maxTags {
+		return
+	}
+	r.dealt++
+	tag := r.dealt
+	c := &card{
+		req:   Request{Inv: capabilities.InvocationID{tag}, Person: r.deck.people[person]},
+		pages: r.deck.pages[tag][n-1], digest: [32]byte{tag, byte(n)},
+	}
+	r.cards[tag] = c
+	r.j.files[tag] = file{known: true, person: person, pages: n, order: int(tag)}
+	r.step(submit{c})
+}
+
+func (r *room) ask() {
+	if r.prompt != nil {
+		return
+	}
+	r.prompt = &prompt{req: AdminRequest{Kind: AdminFeed, Title: "Feed", Text: "pi.hole"}, codePoints: promptWords}
+	r.step(ask{r.prompt})
+}
+
+// happening is one thing that happens in the room.
+type happening uint8
+
+const (
+	pressApprove happening = iota // or its release
+	pressDeny
+	toRead  // as long as the page on the glass needs
+	toHold  // until the hold is full
+	toNext  // until the panel has something to do
+	toTap   // 100 ms
+	toLater // a good second
+	toPanic
+	toRevoke
+	toWindow // until the card's own deadline
+	dealOne
+	dealTwo
+	dealOther
+	ordinary // what follows are faults and interferences
+)
+
+const (
+	approveLost = ordinary + iota
+	approveLate
+	denyLost
+	denyLate
+	arriveAll
+	withdrawFront
+	withdrawOther
+	sleepShort
+	sleepLong
+	busHangs
+	busAnswers
+	busFails
+	levelFault
+	newIdle
+	asked
+	unasked
+	frozenByGuard
+	wrongCodes
+	linesClose
+	happenings
+)
+
+var happeningNames = [happenings]string{
+	"approve", "deny", "read", "hold", "next", "tap", "later", "panic", "revoke", "window", "deal one", "deal two", "deal other",
+	"approve lost", "approve late", "deny lost", "deny late", "arrive", "withdraw front", "withdraw other", "sleep", "sleep long",
+	"bus hangs", "bus answers", "bus fails", "level fault", "idle", "ask", "unask", "freeze", "codes", "lines close",
+}
+
+func (h happening) String() string { return happeningNames[h] }
+
+// moment is a happening, and how far it is from the time that matters to it.
+type moment struct {
+	what happening
+	skew time.Duration
+}
+
+func (m moment) String() string {
+	if m.skew == 0 {
+		return m.what.String()
+	}
+	return fmt.Sprintf("%v %+d ms", m.what, m.skew.Milliseconds())
+}
+
+// timed reports whether h lets time pass to a moment that matters, so that a step before and after it matter, too.
+func (h happening) timed() bool { return h >= toRead && h <= toWindow && h != toTap && h != toLater }
+
+// until is the moment, as a time from now, or zero if there is none ahead.
+func (r *room) until(h happening) time.Duration {
+	j := &r.j
+	var mono, boot time.Duration
+	switch h {
+	case toRead:
+		if j.glass.mark.state == StateReading {
+			mono = j.glass.since + j.rules.onGlass(wordsOf(int(j.glass.mark.page)-1))
+		} else if j.glass.mark.state == StateAdmin {
+			mono = j.glass.since + j.rules.onGlass(promptWords)
+		}
+	case toHold:
+		l := &j.lines[device.Approve]
+		need := j.rules.Hold
+		if j.rules.Dwell != 0 {
+			need = j.rules.Dwell
+		}
+		if g := j.glass.mark.state; g == StateIdle || g == StateAdmin {
+			need = j.rules.AdminHold
+		}
+		mono = l.edges[0].at + need
+	case toRevoke:
+		mono = j.lines[device.Approve].edges[0].at + j.rules.Revoke
+	case toPanic:
+		mono = j.lines[device.Deny].moved + j.rules.Panic
+	case toNext:
+		boot = r.m.wake()
+	case toWindow:
+		if f := &j.files[j.onTop]; f.opened != 0 {
+			boot = f.opened + j.rules.reading(f.pages)
+		} else if f.announced != 0 {
+			boot = f.announced + j.rules.Waiting
+		}
+	case toTap:
+		mono = r.now.mono + 100*time.Millisecond
+	case toLater:
+		mono = r.now.mono + 1100*time.Millisecond
+	}
+	if boot != 0 {
+		return max(0, boot-r.now.boot)
+	}
+	return max(0, mono-r.now.mono)
+}
+
+// happen lets h happen; skew moves a moment by a little. It reports whether anything could happen.
+func (r *room) happen(h happening, skew time.Duration) bool {
+	if h >= toRead && h <= toWindow {
+		d := r.until(h)
+		if d == 0 || d+skew <= 0 {
+			return false
+		}
+		r.advance(d + skew)
+		return true
+	}
+	switch h {
+	case pressApprove, approveLate, approveLost:
+		r.move(device.Approve, way(h, approveLate, approveLost))
+	case pressDeny, denyLate, denyLost:
+		if !r.m.kit.deny {
+			return false
+		}
+		r.move(device.Deny, way(h, denyLate, denyLost))
+	case arriveAll:
+		if r.late[device.Approve].n+r.late[device.Deny].n == 0 {
+			return false
+		}
+		r.arrive(device.Approve)
+		r.arrive(device.Deny)
+	case dealOne:
+		r.deal(0, 1)
+	case dealTwo:
+		r.deal(1, 2)
+	case dealOther:
+		r.deal(uint8(r.steps)%4, 1+r.steps%3)
+	case withdrawFront, withdrawOther:
+		return r.withdraw(h == withdrawFront)
+	case sleepShort:
+		r.sleep(3 * time.Second)
+	case sleepLong:
+		r.sleep(4 * time.Minute)
+	default:
+		return r.interfere(h)
+	}
+	r.settle()
+	return true
+}
+
+// interfere is what faults and programs do.
+func (r *room) interfere(h happening) bool {
+	switch h {
+	case busHangs:
+		r.bus = hangs
+	case busAnswers:
+		r.bus = answers
+		r.due = min(r.due, r.now.mono)
+	case busFails:
+		r.bus = fails
+	case levelFault:
+		r.j.unread = !r.j.unread
+	case newIdle:
+		r.step(setIdle{})
+	case asked:
+		r.ask()
+	case unasked:
+		if r.prompt == nil {
+			return false
+		}
+		r.step(unask{r.prompt})
+	case frozenByGuard:
+		r.j.frozen = true
+		r.step(freeze{})
+	case wrongCodes:
+		r.step(codeSpent{})
+	case linesClose:
+		if r.j.gone {
+			return false
+		}
+		r.j.gone = true
+		r.step(buttonsLost{})
+	}
+	r.settle()
+	return true
+}
+
+func way(h, late, lost happening) arrivalWay {
+	switch h {
+	case late:
+		return isLate
+	case lost:
+		return isLost
+	}
+	return atOnce
+}
+
+func (r *room) withdraw(front bool) bool {
+	for tag := r.dealt; tag > 0; tag-- {
+		if f := &r.j.files[tag]; !f.ended && (tag == r.j.onTop) == front {
+			r.step(withdraw{r.cards[tag].req.Inv})
+			r.settle()
+			if !f.ended {
+				r.j.blame("card %d was withdrawn, and is pending", tag)
+			}
+			return true
+		}
+	}
+	return false
+}
