@@ -51,7 +51,7 @@ func (c *chain) resume(s *Segment) {
 // the caller restores what it saved.
 func (c *chain) step(r Record, bodyDigest, frameLink Digest, class byte) error {
 	if frameLink != link(c.link, class, bodyDigest) {
-		return errors.New("link mismatch")
+		return errors.New("it does not follow from the record before it: its link is another")
 	}
 	if err := c.stands(r.Kind); err != nil {
 		return err

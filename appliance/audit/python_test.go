@@ -3,6 +3,7 @@ package audit_test
 import (
 	"bufio"
 	"bytes"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -92,6 +93,9 @@ func second(t *testing.T, specimens []specimen) []verdict {
 	for i, s := range specimens {
 		at := filepath.Join(dir, fmt.Sprint(i))
 		args := map[string]any{"path": at, "all_seals": s.o.AllSeals, "withheld": s.o.Withheld}
+		if s.o.Head != "" {
+			args["head"] = s.o.Head
+		}
 		if s.o.Root != (audit.Digest{}) {
 			args["root"] = s.o.Root.String()
 		}
@@ -314,22 +318,36 @@ func TestTheSecondVerifierAsACommand(t *testing.T) {
 	for name, content := range files {
 		writeSparse(t, filepath.Join(dir, name), content)
 	}
+	writeSparse(t, filepath.Join(dir, "kept.txt"), []byte("# kept by a phone\n\n"+base64.RawURLEncoding.EncodeToString(files["press.seal"])+"\n"))
+	writeSparse(t, filepath.Join(dir, "none.txt"), []byte("hello\n"))
+	writeSparse(t, filepath.Join(dir, "said/REDACTED.txt"), nil)
+	writeSparse(t, filepath.Join(dir, "said/seg-00000000.cborseq"), files["withheld/seg-00000000.cborseq"])
 	for name, c := range map[string]struct {
 		args []string
 		exit int
 		says string
 	}{
-		"intact":          {[]string{"calls", "--all-seals"}, 0, "verdict: intact"},
+		"intact":          {[]string{"calls", "--all-seals"}, 0, "verdict: intact\n"},
 		"its head":        {[]string{"calls"}, 0, "head: " + list[0].Head},
 		"altered":         {[]string{"bit"}, 1, "problem: segment 0 offset 4268: record 5: a blob"},
 		"incomplete":      {[]string{"torn"}, 2, "verdict: incomplete"},
 		"json":            {[]string{"torn", "--json"}, 2, `{"verdict": "incomplete"`},
 		"another root":    {[]string{"calls", "--root", strings.Repeat("ab", 32)}, 1, "root key"},
 		"a kept seal":     {[]string{"rollback", "--anchor", "press.seal"}, 2, "rolled back"},
-		"withheld":        {[]string{"withheld", "--withheld"}, 0, "withheld: 1"},
-		"no log":          {[]string{"nowhere"}, 3, "no segments here"},
+		"kept by a phone": {[]string{"rollback", "--anchor", "kept.txt"}, 2, "rolled back"},
+		"and held":        {[]string{"press", "--anchor", "kept.txt"}, 0, "verdict: intact\n"},
+		"a noted head":    {[]string{"calls", "--head", list[0].Head[:4] + "-" + strings.ToLower(list[0].Head[4:])}, 0, "verdict: intact\n"},
+		"another head":    {[]string{"calls", "--head", "ZZZZ-ZZZZ"}, 2, "problem: the head ZZZZZZZZ is not in this log"},
+		"no head":         {[]string{"calls", "--head", "12345"}, 3, "8 characters"},
+		"withheld":        {[]string{"withheld", "--withheld"}, 0, "verdict: intact, but 1 literal text was left out of this copy, as --withheld accepts\n"},
+		"it says nothing": {[]string{"withheld"}, 2, "verdict: incomplete"},
+		"it says so":      {[]string{"said"}, 0, "verdict: intact, but 1 literal text was left out of this copy, as it says itself\n"},
+		"so to programs":  {[]string{"said", "--json"}, 0, `"withheld": 1, "epoch": 1, "withheld_by": "copy"`},
+		"no log":          {[]string{"nowhere"}, 2, "no segments here"},
+		"no anchor":       {[]string{"calls", "--anchor", "nowhere"}, 2, "nowhere"},
+		"a key of zeros":  {[]string{"calls", "--root", strings.Repeat("0", 64)}, 3, "not only zeros"},
 		"no root key":     {[]string{"calls", "--root", "ab"}, 3, "64 hexadecimal digits"},
-		"no seal":         {[]string{"calls", "--anchor", "verdicts.txt"}, 3, "verdicts.txt"},
+		"no seal":         {[]string{"calls", "--anchor", "none.txt"}, 3, "none.txt holds no seals"},
 		"no such option":  {[]string{"calls", "--loud"}, 3, "--loud"},
 		"nothing to read": {nil, 3, "directory"},
 	} {

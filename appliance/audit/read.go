@@ -52,6 +52,7 @@ type damage struct {
 	err error
 	// written says that the frame there has the link that follows: whatever is wrong with it was not left by a power cut.
 	written bool
+	about   About // zero for AboutRecord
 }
 
 func (d *damage) Error() string {

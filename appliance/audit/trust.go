@@ -121,7 +121,7 @@ func (v *verifier) beginAt(index uint32) error {
 	}
 	root, err := v.keys.reach(s)
 	if err != nil {
-		return damaged(err)
+		return &damage{place: at, err: err, about: AboutAnchors}
 	}
 	v.chain.resume(s)
 	v.chain.root, v.begin, v.report.First = root, s, s.First
@@ -151,11 +151,11 @@ func (v *verifier) front(end place) bool {
 	at := place{segment: v.begin.Index, seq: v.begin.First}
 	switch p := v.pruned; {
 	case v.begin.Index > v.chain.keeping.pruned:
-		v.problem(Incomplete, place{segment: v.chain.keeping.pruned}, "the segment is missing")
+		v.problem(Incomplete, AboutLog, place{segment: v.chain.keeping.pruned}, "the file "+segmentName(v.chain.keeping.pruned)+" is missing")
 	case v.chain.root == (Digest{}):
-		v.problem(Incomplete, at, "the first segments were pruned, and "+anchorsFile+" does not lead from the root key to what is left")
+		v.problem(Incomplete, AboutLog, at, "the first segments were pruned, and "+anchorsFile+" does not lead from the root key to what is left")
 	case p != nil && (p.Last+1 != v.begin.First || p.LastLink != v.begin.PrevLink):
-		v.problem(Altered, at, "the segment does not follow what was pruned")
+		v.problem(Altered, AboutLog, at, "the first segment does not follow what was pruned")
 	default:
 		return true
 	}
@@ -202,6 +202,9 @@ func (c codec) keptSeals(signed [][]byte) ([]keptSeal, error) {
 	return kept, nil
 }
 
+// errOtherSeal says what an anchor and a log that contradict one another may mean: nobody can tell which.
+var errOtherSeal = errors.New("not the seal that was kept elsewhere: the log was changed since, or that seal is another box's")
+
 // compare holds a seal of the log against those that were kept.
 func (v *verifier) compare(at Seq, s *Seal) error {
 	for i := range v.kept {
@@ -214,7 +217,7 @@ func (v *verifier) compare(at Seq, s *Seal) error {
 			return err
 		}
 		if claims != k.claims {
-			return errors.New("not the seal that was kept elsewhere")
+			return fmt.Errorf("record %d is %w", at, errOtherSeal)
 		}
 		k.found = true
 	}
@@ -224,9 +227,9 @@ func (v *verifier) compare(at Seq, s *Seal) error {
 // anchored judges the seals that were kept elsewhere, and whether the anchors file knows more than the log.
 func (v *verifier) anchored(end place) bool {
 	sound := true
-	complain := func(s Status, reason string) {
+	complain := func(s Status, about About, reason string) {
 		if sound {
-			v.problem(s, end, reason)
+			v.problem(s, about, end, reason)
 		}
 		sound = false
 	}
@@ -236,21 +239,21 @@ func (v *verifier) anchored(end place) bool {
 		case k.found:
 		case k.claims.Size > v.chain.sealed.Seq:
 			r.State = AnchorBeyond
-			complain(Incomplete, fmt.Sprintf("the log ends before record %d, of which a seal was kept elsewhere: it was rolled back", k.claims.Size))
+			complain(Incomplete, AboutKept, fmt.Sprintf("the log ends before record %d, of which a seal was kept elsewhere: it was rolled back, or that seal is another box's", k.claims.Size))
 		case k.claims.Size < v.report.First:
 			r.State = AnchorPruned
 		default:
 			r.State = AnchorForked
-			complain(Altered, fmt.Sprintf("record %d is not the seal that was kept elsewhere", k.claims.Size))
+			complain(Altered, AboutKept, fmt.Sprintf("record %d is %v", k.claims.Size, errOtherSeal))
 		}
 		v.report.Anchors = append(v.report.Anchors, r)
 	}
 	more, err := v.keys.advance()
 	switch {
 	case err != nil:
-		complain(Altered, err.Error())
+		complain(Altered, AboutAnchors, reasonOf(err))
 	case more:
-		complain(Incomplete, fmt.Sprintf("%s knows epoch %d, and the log ends before it: it was rolled back", anchorsFile, v.keys.reader.epoch.N))
+		complain(Incomplete, AboutAnchors, fmt.Sprintf("%s knows epoch %d, and the log ends before it: it was rolled back", anchorsFile, v.keys.reader.epoch.N))
 	}
 	return sound
 }

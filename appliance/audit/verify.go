@@ -54,22 +54,11 @@ type Entered struct {
 	Redacted bool // the body was replaced by its hash
 }
 
-// Problem is the first thing that is wrong.
-type Problem struct {
-	Segment uint32
-	Offset  int64 // in the segment's file
-	Seq     Seq   // of the record that was due
-	Reason  string
-}
-
-func (p Problem) String() string {
-	return fmt.Sprintf("segment %d offset %d: record %d: %s", p.Segment, p.Offset, p.Seq, p.Reason)
-}
-
 // Report is what verifying found.
 type Report struct {
 	Status   Status
 	Problem  *Problem // nil where Status is Intact
+	Stopped  bool     // reading ended at the problem: everything below is of what is before it
 	Root     Digest   // the root key that began the log; compare it with the one that you know
 	First    Seq      // the first record that is there; those before were pruned
 	Pruned   uint32   // segments that were pruned, as the log says
@@ -132,7 +121,7 @@ func Verify(ctx context.Context, fsys fs.FS, o VerifyOptions) (Report, error) {
 	r.Unproven = uint64(v.chain.next - v.chain.first)
 	r.Open, r.Pruned = v.chain.calls.openIntents(), v.chain.keeping.pruned
 	if err := v.chain.checkLastSeal(); err != nil && r.Status != Altered {
-		v.problem(Altered, place{segment: v.segments[len(v.segments)-1], seq: r.Head.Seq}, "the last seal: "+err.Error())
+		v.problem(Altered, AboutLog, place{segment: v.segments[len(v.segments)-1], seq: r.Head.Seq}, "the last seal: "+reasonOf(err))
 	}
 	if r.Problem == nil {
 		v.finish()
@@ -183,7 +172,8 @@ func (v *verifier) walk() error {
 	}
 	for _, index := range v.segments {
 		if index != due {
-			v.problem(Incomplete, place{segment: due, seq: v.chain.next}, "the segment is missing")
+			v.report.Stopped = true
+			v.problem(Incomplete, AboutLog, place{segment: due, seq: v.chain.next}, "the file "+segmentName(due)+" is missing")
 			return nil
 		}
 		due++
@@ -232,7 +222,7 @@ func (v *verifier) visit(f found) error {
 		v.missing[f.seq] = f.frame.digest
 	}
 	if err := v.keys.visit(f); err != nil {
-		return &damage{place: f.place, err: err, written: true}
+		return &damage{place: f.place, err: err, written: true, about: AboutAnchors}
 	}
 	switch p := f.Payload.(type) {
 	case *Boot:
@@ -249,7 +239,7 @@ func (v *verifier) visit(f found) error {
 	case *Seal:
 		v.sawHead = v.sawHead || v.chain.sealed.Code() == v.o.Head
 		if err := v.compare(f.seq, p); err != nil {
-			return &damage{place: f.place, err: err, written: true}
+			return &damage{place: f.place, err: err, written: true, about: AboutKept}
 		}
 	}
 	if v.o.Visit == nil {
@@ -282,7 +272,8 @@ func (v *verifier) judge(d *damage) error {
 			status = Altered
 		}
 	}
-	v.problem(status, d.place, d.err.Error())
+	v.report.Stopped = true
+	v.problem(status, max(d.about, AboutRecord), d.place, reasonOf(d.err))
 	return nil
 }
 
@@ -293,23 +284,18 @@ func (v *verifier) finish() {
 		return
 	}
 	if v.o.Root != (Digest{}) && v.o.Root != v.chain.root {
-		v.problem(Altered, place{}, "the log was begun by another root key than the one given")
+		v.problem(Altered, AboutKept, place{}, "the log was begun by another root key than the one given: it is another box's, or forged")
 		return
 	}
 	if !v.anchored(end) {
 		return
 	}
 	if !v.sawHead {
-		v.problem(Incomplete, end, fmt.Sprintf("the head %s is not in this log: it was rolled back, or is another's", v.o.Head))
+		v.problem(Incomplete, AboutKept, end, fmt.Sprintf("the head %s is not in this log: it was rolled back, or is another box's", v.o.Head))
 		return
 	}
 	v.report.Withheld = len(v.missing)
 	if len(v.missing) > 0 && !v.o.Withheld {
-		v.problem(Incomplete, end, fmt.Sprintf("%d blobs were left out of this copy", len(v.missing)))
+		v.problem(Incomplete, AboutTexts, end, fmt.Sprintf("literal texts were left out of this copy, %d in all, and no record says why", len(v.missing)))
 	}
-}
-
-func (v *verifier) problem(s Status, at place, reason string) {
-	v.report.Status = s
-	v.report.Problem = &Problem{Segment: at.segment, Offset: at.offset, Seq: at.seq, Reason: reason}
 }

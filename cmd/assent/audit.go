@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ func (f *auditFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.root, "root", "", "the box's root key (64 hex digits), as noted when it was set up")
 	cmd.Flags().StringVar(&f.head, "head", "", "a head code (8 characters) that the box showed; the log must hold it")
 	cmd.Flags().StringArrayVar(&f.anchors, "anchor", nil, "a file with seals that a phone or an export kept; the log must hold them (may be repeated)")
-	cmd.Flags().BoolVar(&f.withheld, "withheld", false, "accept a copy from which literal texts were left out")
+	cmd.Flags().BoolVar(&f.withheld, "withheld", false, "count a log as intact from which literal texts were left out without saying so")
 }
 
 func (f *auditFlags) options() (audit.VerifyOptions, error) {
@@ -61,14 +62,16 @@ func (f *auditFlags) options() (audit.VerifyOptions, error) {
 	if err != nil || len(b) != len(o.Root) {
 		return o, &exitError{exitWrongCall, errors.New("--root takes 64 hex digits")}
 	}
-	o.Root = audit.Digest(b)
+	if o.Root = audit.Digest(b); o.Root == (audit.Digest{}) {
+		return o, &exitError{exitWrongCall, errors.New("--root: no box has a key of zeros only; give the one noted when the box was set up")}
+	}
 	return o, nil
 }
 
-// headCode reads a code as Crockford's base 32 wants it read: in either case, and forgiving the letters that look like
-// digits.
+// headCode reads a code as Crockford's base 32 wants it read: in either case, with hyphens or without, and forgiving the
+// letters that look like digits.
 func headCode(s string) (string, error) {
-	code := strings.NewReplacer("O", "0", "I", "1", "L", "1").Replace(strings.ToUpper(s))
+	code := strings.NewReplacer("O", "0", "I", "1", "L", "1", "-", "").Replace(strings.ToUpper(s))
 	if len(code) != len(audit.Head{}.Code()) || strings.Trim(code, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != "" {
 		return "", errors.New("--head takes the 8 characters of a head code, as the panel shows it")
 	}
@@ -99,31 +102,48 @@ func openLog(path string) (fs.FS, error) {
 	return nil, fmt.Errorf("%q holds no audit log: give the directory with the seg-*.cborseq files", path)
 }
 
-func verifyDir(ctx context.Context, path string, o audit.VerifyOptions) (audit.Report, error) {
+func verifyDir(ctx context.Context, path string, o audit.VerifyOptions) (finding, error) {
 	log, err := openLog(path)
 	if err != nil {
-		return audit.Report{}, err
+		return finding{}, err
 	}
 	return verifyLog(ctx, log, o)
 }
 
 // verifyLog is audit.Verify for what a person gave it: an anchor that is none is wrong usage, and a copy that says that
 // texts were left out on purpose is intact without them.
-func verifyLog(ctx context.Context, log fs.FS, o audit.VerifyOptions) (audit.Report, error) {
-	o.Withheld = o.Withheld || export.Redacted(log)
-	r, err := audit.Verify(ctx, log, o)
+func verifyLog(ctx context.Context, log fs.FS, o audit.VerifyOptions) (finding, error) {
+	accept, by := accepting(log, o)
+	r, err := audit.Verify(ctx, log, accept)
 	if len(o.Anchors) > 0 && errors.Is(err, audit.ErrMalformed) {
 		err = &exitError{exitWrongCall, fmt.Errorf("--anchor: %w", err)}
 	}
-	return r, err
+	return found(r, o, by), err
+}
+
+// accepting returns options under which a copy may lack literal texts if it says so itself, and who said so.
+func accepting(log fs.FS, o audit.VerifyOptions) (audit.VerifyOptions, withheldBy) {
+	switch {
+	case export.Redacted(log):
+		o.Withheld = true
+		return o, withheldByCopy
+	case o.Withheld:
+		return o, withheldByOption
+	}
+	return o, ""
+}
+
+func found(r audit.Report, o audit.VerifyOptions, by withheldBy) finding {
+	held := slices.ContainsFunc(r.Anchors, func(k audit.AnchorReport) bool { return k.State == audit.AnchorHeld })
+	return finding{Report: r, withheldBy: by, compared: held || o.Head != ""}
 }
 
 // reportError turns a verdict into the command's end.
-func reportError(r audit.Report) error {
-	if r.Status == audit.Intact {
+func reportError(f finding) error {
+	if f.Status == audit.Intact {
 		return nil
 	}
-	return &exitError{r.Status.ExitCode(), fmt.Errorf("the log is %s: %s", r.Status, r.Problem)}
+	return &exitError{f.Status.ExitCode(), fmt.Errorf("the log is %s: %s", f.Status, f.Problem)}
 }
 
 // verdict is the JSON form of a report.
@@ -131,10 +151,11 @@ type verdict struct {
 	Verdict  string            `json:"verdict"` // intact, altered or incomplete
 	Exit     int               `json:"exit"`
 	Problem  *problem          `json:"problem,omitempty"`
-	Root     string            `json:"root"`
-	Head     string            `json:"head"` // code
-	HeadSeq  audit.Seq         `json:"head_seq"`
-	HeadLink string            `json:"head_link"`
+	Stopped  bool              `json:"stopped,omitempty"` // what follows is of what is before the problem
+	Root     string            `json:"root,omitempty"`    // where it is known
+	Head     string            `json:"head,omitempty"`    // code, where there is a seal
+	HeadSeq  audit.Seq         `json:"head_seq,omitempty"`
+	HeadLink string            `json:"head_link,omitempty"`
 	First    audit.Seq         `json:"first"`
 	Pruned   uint32            `json:"pruned"` // segments, as the log says
 	Anchors  []anchored        `json:"anchors,omitempty"`
@@ -144,7 +165,8 @@ type verdict struct {
 	Starts   int               `json:"starts"`
 	Epoch    uint32            `json:"epoch"`
 	Redacted int               `json:"redacted"`
-	Withheld int               `json:"withheld"`
+	Withheld int               `json:"withheld"`              // texts that are missing, and no record says why
+	By       withheldBy        `json:"withheld_by,omitempty"` // who says so: the copy itself, or --withheld
 	Unproven uint64            `json:"unproven"`
 	Open     []string          `json:"open,omitempty"` // invocations whose effect nobody recorded
 	Kinds    map[string]uint64 `json:"kinds"`
@@ -161,20 +183,26 @@ type problem struct {
 	Offset  int64     `json:"offset"`
 	Seq     audit.Seq `json:"seq"`
 	Reason  string    `json:"reason"`
+	About   string    `json:"about"` // record, anchors, log, kept or texts; the place means something for a record only
 }
 
-func verdictOf(r audit.Report) verdict {
+func verdictOf(r finding) verdict {
 	v := verdict{
-		Verdict: r.Status.String(), Exit: r.Status.ExitCode(), Root: r.Root.String(), Head: r.Head.Code(), HeadSeq: r.Head.Seq,
-		HeadLink: r.Head.Link.String(), Segments: r.Segments, Records: r.Records, Seals: r.Seals, Starts: r.Boots, Epoch: r.Epochs,
+		Verdict: r.Status.String(), Exit: r.Status.ExitCode(), Stopped: r.Stopped, Segments: r.Segments, Records: r.Records, Seals: r.Seals, Starts: r.Boots, Epoch: r.Epochs,
 		Redacted: r.Redacted, Withheld: r.Withheld, Unproven: r.Unproven, Kinds: map[string]uint64{},
-		First: r.First, Pruned: r.Pruned,
+		First: r.First, Pruned: r.Pruned, By: r.withheld(),
+	}
+	if r.Root != (audit.Digest{}) {
+		v.Root = r.Root.String()
+	}
+	if r.Seals > 0 {
+		v.Head, v.HeadSeq, v.HeadLink = r.Head.Code(), r.Head.Seq, r.Head.Link.String()
 	}
 	for _, k := range r.Anchors {
 		v.Anchors = append(v.Anchors, anchored{k.Seq, k.State.String()})
 	}
 	if p := r.Problem; p != nil {
-		v.Problem = &problem{p.Segment, p.Offset, p.Seq, p.Reason}
+		v.Problem = &problem{p.Segment, p.Offset, p.Seq, p.Reason, p.About.String()}
 	}
 	for _, o := range r.Open {
 		v.Open = append(v.Open, o.Inv.String())

@@ -45,17 +45,20 @@ func (a *app) newAuditExportCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			dir := filepath.Join(args[1], r.Dir)
+			dir, copied := filepath.Join(args[1], r.Dir), finding{Report: r.Log}
+			if r.Redacted {
+				copied.withheldBy = withheldByCopy
+			}
 			if a.json {
 				a.printJSON(exported{
 					Dir: dir, Files: r.Files, Bytes: r.Bytes, Sums: r.Sums.String(), Left: r.Redacted,
-					FirstSegment: r.FirstSegment, LastSegment: r.LastSegment, Log: verdictOf(r.Log),
+					FirstSegment: r.FirstSegment, LastSegment: r.LastSegment, Log: verdictOf(copied),
 				})
 			} else {
 				fmt.Fprintf(a.out, "%s: %d files, %d MB, written and read back\n", dir, r.Files, (r.Bytes+999_999)/1_000_000)
-				a.printReport(r.Log)
+				a.printReport(copied)
 			}
-			return reportError(r.Log)
+			return reportError(copied)
 		},
 	}
 	cmd.Flags().BoolVar(&o.Redact, "redact", false, "leave out all literal texts and pictures")

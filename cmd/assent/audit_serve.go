@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"assent.home.arpa/appliance/audit"
 )
 
 func (a *app) newAuditServeCmd() *cobra.Command {
@@ -71,7 +69,7 @@ func loopback(listen string) error {
 	return nil
 }
 
-func (a *app) serve(ctx context.Context, v *viewer, report audit.Report, listen string, open bool) error {
+func (a *app) serve(ctx context.Context, v *viewer, report finding, listen string, open bool) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
 	if err != nil {
 		return err

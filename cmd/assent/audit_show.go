@@ -58,7 +58,7 @@ func (a *app) newAuditShowCmd() *cobra.Command {
 }
 
 // tell reads the log in path as stories.
-func (a *app) tell(cmd *cobra.Command, path string, o audit.VerifyOptions, each func(story.Story) error) (audit.Report, error) {
+func (a *app) tell(cmd *cobra.Command, path string, o audit.VerifyOptions, each func(story.Story) error) (finding, error) {
 	t := story.New(each)
 	o.Visit = t.Add
 	r, err := verifyDir(cmd.Context(), path, o)

@@ -131,7 +131,7 @@ func (s *search) result() (*story.Story, error) {
 
 // find reads the log for an event. Where the log is damaged, every seal is checked, so that one can say of an event before
 // the damage that it is proved.
-func find(cmd *cobra.Command, log fs.FS, o audit.VerifyOptions, wanted event) (*story.Story, audit.Report, error) {
+func find(cmd *cobra.Command, log fs.FS, o audit.VerifyOptions, wanted event) (*story.Story, finding, error) {
 	for {
 		s := &search{event: wanted}
 		t := story.New(func(told story.Story) error {
@@ -164,7 +164,7 @@ func find(cmd *cobra.Command, log fs.FS, o audit.VerifyOptions, wanted event) (*
 }
 
 // begins says of a pruned log where it begins.
-func begins(r audit.Report) string {
+func begins(r finding) string {
 	if r.First == 0 {
 		return ""
 	}
@@ -178,7 +178,7 @@ type explained struct {
 	Log    verdict `json:"log"`
 }
 
-func (a *app) explain(s *story.Story, r audit.Report, show *pictures, details bool) error {
+func (a *app) explain(s *story.Story, r finding, show *pictures, details bool) error {
 	proved := s.Seal != 0 && (r.Problem == nil || s.Seal < r.Problem.Seq)
 	if err := show.write(s); err != nil {
 		return err
@@ -205,7 +205,7 @@ func (a *app) explain(s *story.Story, r audit.Report, show *pictures, details bo
 }
 
 // printVouching says what the event is worth.
-func (a *app) printVouching(r audit.Report, proved bool) {
+func (a *app) printVouching(r finding, proved bool) {
 	switch {
 	case !proved && r.Status == audit.Altered:
 		fmt.Fprintln(a.out, "The log was ALTERED, so nothing vouches for what follows.")

@@ -30,7 +30,7 @@ type viewer struct {
 	mu         sync.Mutex
 	generation int // 0 before the first
 	stamp      string
-	report     audit.Report
+	report     finding
 }
 
 // maxAttempts bounds how often a log is read anew because it was being written.
@@ -53,31 +53,31 @@ func (v *viewer) close() {
 	_ = os.RemoveAll(v.root.Name())
 }
 
-func (v *viewer) latest() audit.Report {
+func (v *viewer) latest() finding {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.report
 }
 
 // refresh checks the log where it has changed, and returns the verdict.
-func (v *viewer) refresh(ctx context.Context) (audit.Report, error) {
+func (v *viewer) refresh(ctx context.Context) (finding, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for range maxAttempts {
 		stamp, err := stampOf(v.log)
 		if err != nil {
-			return audit.Report{}, err
+			return finding{}, err
 		}
 		if stamp == v.stamp {
 			break
 		}
 		report, err := v.write(ctx, v.generation+1)
 		if err != nil {
-			return audit.Report{}, err
+			return finding{}, err
 		}
 		if v.generation > 0 {
 			if err := v.root.RemoveAll(strconv.Itoa(v.generation)); err != nil {
-				return audit.Report{}, err
+				return finding{}, err
 			}
 		}
 		v.generation++
@@ -90,28 +90,27 @@ func (v *viewer) refresh(ctx context.Context) (audit.Report, error) {
 	return v.report, nil
 }
 
-func (v *viewer) write(ctx context.Context, generation int) (audit.Report, error) {
+func (v *viewer) write(ctx context.Context, generation int) (finding, error) {
 	dir := strconv.Itoa(generation)
 	if err := v.root.RemoveAll(dir); err != nil { // of an attempt that failed
-		return audit.Report{}, err
+		return finding{}, err
 	}
 	if err := v.root.MkdirAll(path.Join(dir, "data"), 0o700); err != nil {
-		return audit.Report{}, err
+		return finding{}, err
 	}
 	total, err := sizeOf(v.log)
 	if err != nil {
-		return audit.Report{}, err
+		return finding{}, err
 	}
-	o := v.options
-	redacted := export.Redacted(v.log)
-	o.Withheld = o.Withheld || redacted
+	o, by := accepting(v.log, v.options)
 	o.Visit = func(e audit.Entered) error {
 		v.progress(export.StepCheck, int64(e.Segment)*audit.SegmentSize+e.Offset, total)
 		return nil
 	}
-	return view.Write(ctx, v.log, func(name string) (io.WriteCloser, error) {
+	r, err := view.Write(ctx, v.log, func(name string) (io.WriteCloser, error) {
 		return v.root.OpenFile(path.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	}, view.Options{Statement: view.ByThisComputer, Made: time.Now(), Redacted: redacted, Verify: o})
+	}, view.Options{Statement: view.ByThisComputer, Made: time.Now(), Redacted: by == withheldByCopy, Verify: o})
+	return found(r, v.options, by), err
 }
 
 // handler serves the newest page below /SECRET/GENERATION/. Opening the page, or reloading it, looks at the log again.

@@ -5,13 +5,15 @@ It is written from FORMAT.md and audit.cddl and shares no code with the box, so 
 program's reading of it. It needs Python 3.9 and the package "cryptography" (Debian: python3-cryptography). CBOR is read
 here and not by a library, because libraries accept encodings that the format forbids.
 
-    assent_verify.py PATH [--all-seals] [--root HEX] [--anchor FILE]... [--withheld] [--json]
+    assent_verify.py PATH [--all-seals] [--root HEX] [--head CODE] [--anchor FILE]... [--withheld] [--json]
 
 PATH is the directory with the segments, or one with a directory "log" in it. Exit status: 0 intact, 1 altered, 2 incomplete,
-3 wrong usage, or nothing to judge.
+or nothing to judge, 3 wrong usage. A copy that says itself that literal texts were left out is intact without them.
 """
 
 import argparse
+import base64
+import binascii
 import hashlib
 import json
 import os
@@ -502,23 +504,29 @@ class Calls:
         call["intent"] = r.seq
 
 
-class Problem(Exception):
-    """The first thing that is wrong, and where. verdict is None where it must still be found out."""
+OTHER_SEAL = "not the seal that was kept elsewhere: the log was changed since, or that seal is another box's"
 
-    def __init__(self, text, segment, offset, seq, verdict=None):
+
+class Problem(Exception):
+    """The first thing that is wrong, and where. verdict is None where it must still be found out; what is wrong of the log as
+    a whole is at no place."""
+
+    def __init__(self, text, segment, offset, seq, verdict=None, placed=True):
         super().__init__(text)
-        self.segment, self.offset, self.seq, self.verdict = segment, offset, seq, verdict
+        self.segment, self.offset, self.seq, self.verdict, self.placed = segment, offset, seq, verdict, placed
 
     def __str__(self):
-        return f"segment {self.segment} offset {self.offset}: record {self.seq}: {self.args[0]}"
+        place = f"segment {self.segment} offset {self.offset}: record {self.seq}: " if self.placed else ""
+        return place + self.args[0]
 
 
 class Verifier:
     """Reads one log from its first frame to its last, and remembers what later records must agree with."""
 
-    def __init__(self, segments, anchors=b"", kept=(), all_seals=False, root=None, withheld=False):
+    def __init__(self, segments, anchors=b"", kept=(), all_seals=False, root=None, head=None, withheld=False):
         self.segments = segments  # [(number, path)], in order
         self.all_seals, self.want_root, self.may_withhold = all_seals, root, withheld
+        self.want_head = head  # a code that was not met yet
         self.anchors = Anchors(anchors)
         self.kept = [signed.claims for signed in kept]  # seals that were not met yet
         self.calls = Calls()
@@ -562,13 +570,13 @@ class Verifier:
         return False
 
     def at_end(self, text, verdict, seq=None):
-        return Problem(text, self.segments[-1][0], 0, self.seq if seq is None else seq, verdict)
+        return Problem(text, self.segments[-1][0], 0, self.seq if seq is None else seq, verdict, placed=False)
 
     def walk(self):
         due = self.segments[0][0]
         for number, path in self.segments:
             if number != due:
-                raise Problem("the segment is missing", due, 0, self.seq, INCOMPLETE)
+                raise Problem(f"segment {due} is missing", due, 0, self.seq, INCOMPLETE, placed=False)
             due += 1
             self.segment(number, read(path))
 
@@ -670,8 +678,10 @@ class Verifier:
     def on_seal(self, r, frame, _):
         signed = seal_of(r, self.link)
         need((signed.claims["epoch"], signed.claims["first"]) == (self.keys[0], self.unsealed), "a seal's claims are not true")
-        need(all(c == signed.claims for c in self.kept if c["size"] == r.seq), "not the seal that was kept elsewhere")
+        need(all(c == signed.claims for c in self.kept if c["size"] == r.seq), OTHER_SEAL)
         self.kept = [c for c in self.kept if c["size"] != r.seq]
+        if code(frame.link) == self.want_head:
+            self.want_head = None
         if self.all_seals or self.coming:
             need(signed.verifies(self.keys[1]), "the seal does not verify")
         self.seals, self.last_seal = self.seals + 1, signed
@@ -713,27 +723,29 @@ class Verifier:
         if self.begun:
             first, where = self.begun["index"], (self.begun["index"], 0, self.first)
             if self.pruned < first:
-                return Problem("the segment is missing", self.pruned, 0, 0, INCOMPLETE)
+                return Problem(f"segment {self.pruned} is missing", self.pruned, 0, 0, INCOMPLETE, placed=False)
             if self.root is None:
-                return Problem("anchors do not lead from the root key to this segment", *where, INCOMPLETE)
+                return Problem("anchors do not lead from the root key to this segment", *where, INCOMPLETE, placed=False)
             prune = self.last_prune
             if prune and prune["last-segment"] == first - 1:
                 if (prune["last"], prune["last-link"]) != (self.first - 1, self.begun["prev-link"]):
-                    return Problem("the segment does not follow what was pruned", *where, ALTERED)
+                    return Problem("the segment does not follow what was pruned", *where, ALTERED, placed=False)
         if self.want_root and self.root != self.want_root:
-            return Problem("the log was begun by another root key", 0, 0, 0, ALTERED)
+            return Problem("the log was begun by another root key than the one given", 0, 0, 0, ALTERED, placed=False)
         for claims in self.kept:
             if claims["size"] >= self.seq:
                 return self.at_end("the log ends before a seal that was kept elsewhere: it was rolled back", INCOMPLETE)
             if claims["size"] >= self.first:
-                return self.at_end("a seal that was kept elsewhere is not in the log", ALTERED)
+                return self.at_end(OTHER_SEAL, ALTERED)
         try:
             if self.anchors.advance():
                 return self.at_end("the anchors know a later epoch: the log was rolled back", INCOMPLETE)
         except Malformed as why:
             return self.at_end(f"anchors: {why}", ALTERED)
+        if self.want_head:
+            return self.at_end(f"the head {self.want_head} is not in this log: it was rolled back, or is another box's", INCOMPLETE)
         if self.missing and not self.may_withhold:
-            return self.at_end(f"{len(self.missing)} blobs were left out", INCOMPLETE)
+            return self.at_end(f"{len(self.missing)} blobs were left out, and no record says why", INCOMPLETE)
         return None
 
 
@@ -750,12 +762,54 @@ class Usage(Exception):
     """What whoever called this did wrong."""
 
 
+class Nothing(Exception):
+    """Why there is nothing to judge."""
+
+
 def read(path):
     with open(path, "rb") as file:
         return file.read()
 
 
-def verify(path, anchors=(), root=None, **options):
+def seals_in(path):
+    """Read seals that were kept: one as it is, or any number in base64 or base64url, each on a line; # begins a remark."""
+    data = read(path)
+    kept = [data]
+    if data[:1] != b"\xd2":
+        lines = [line.strip().rstrip(b"=") for line in data.splitlines()]
+        try:
+            padded = [line + b"=" * (-len(line) % 4) for line in lines if line and line[:1] != b"#"]
+            kept = [base64.b64decode(line.translate(bytes.maketrans(b"-_", b"+/")), validate=True) for line in padded]
+        except binascii.Error:
+            kept = []
+    try:
+        need(kept, "neither one seal nor seals in base64, each on a line")
+        return [Signed("seal", seal) for seal in kept]
+    except Malformed as why:
+        raise Usage(f"{path} holds no seals: {why}") from None
+
+
+def root_key(text):
+    """A root key in hexadecimal."""
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    need(len(key) == 32 and any(key), "a root key is 64 hexadecimal digits, and not only zeros", Usage)
+    return key
+
+
+def head_code(text):
+    """A head's code as people write it down."""
+    plain = text.upper().replace("-", "").translate(str.maketrans("OIL", "011"))
+    need(len(plain) == 8 and set(plain) <= set(CROCKFORD), "a head's code is 8 characters, as the panel shows it", Usage)
+    return plain
+
+
+MARKER = "REDACTED.txt"  # beside the segments of a copy from which literal texts were left out on purpose
+
+
+def verify(path, anchors=(), root=None, head=None, withheld=False, **options):
     """Verify the log in a directory and return a report as a map."""
     try:
         for where in (path, os.path.join(path, "log")):
@@ -764,22 +818,20 @@ def verify(path, anchors=(), root=None, **options):
             if segments:
                 break
         else:
-            raise Usage(f"{path}: no segments here")
+            raise Nothing(f"{path}: no segments here")
         beside = os.path.join(where, "anchors.cborseq")
         chain = read(beside) if os.path.exists(beside) else b""
-        kept = [Signed("seal", read(name)) for name in anchors]
-        wanted = bytes.fromhex(root) if root else None
-        if wanted and len(wanted) != 32:
-            raise ValueError("a root key is 64 hexadecimal digits")
-        log = Verifier(segments, chain, kept, root=wanted, **options)
+        kept = [seal for name in anchors for seal in seals_in(name)]
+        options.update(root=root_key(root) if root else None, head=head_code(head) if head else None)
+        by = "copy" if os.path.exists(os.path.join(where, MARKER)) else "option" if withheld else None
+        log = Verifier(segments, chain, kept, withheld=by is not None, **options)
         verdict, problem = log.run()
-    except (OSError, ValueError) as why:
-        raise Usage(str(why)) from None
-    except Malformed as why:
-        raise Usage(f"an anchor file is no seal: {why}") from None
+    except OSError as why:
+        raise Nothing(str(why)) from None
     report = {"verdict": verdict, "problem": problem and str(problem)}
     report.update(first=log.first, sealed=log.unsealed - log.first, unsealed=log.seq - log.unsealed, seals=log.seals)
     report.update(redacted=log.redacted, withheld=len(log.missing), epoch=log.keys and log.keys[0])
+    report.update(withheld_by=by if log.missing and verdict == INTACT else None)
     report.update(head=log.head and code(log.head), root=log.root and log.root.hex())
     report.update(at=problem and {"segment": problem.segment, "offset": problem.offset, "record": problem.seq})
     return report
@@ -790,8 +842,9 @@ def main(argv):
     parser.add_argument("path", nargs="?", help="the directory with the segments")
     parser.add_argument("--all-seals", action="store_true", help="verify every seal, not only the last of each epoch")
     parser.add_argument("--root", metavar="HEX", help="the root key that was noted when the box was set up")
-    parser.add_argument("--anchor", metavar="FILE", action="append", default=[], help="a seal that was kept elsewhere")
-    parser.add_argument("--withheld", action="store_true", help="accept blobs that were left out and no record says so")
+    parser.add_argument("--head", metavar="CODE", help="a head's code (8 characters) that the panel showed; the log must hold it")
+    parser.add_argument("--anchor", metavar="FILE", action="append", default=[], help="seals that a phone or an export kept; the log must hold them")
+    parser.add_argument("--withheld", action="store_true", help="accept that blobs were left out and neither a record nor the copy says so")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--batch", action="store_true", help="read the arguments of many logs from standard input, as JSON lines")
     try:
@@ -805,15 +858,24 @@ def main(argv):
             return 0
         if not args.path:
             raise Usage("say which directory; --help explains")
-        report = verify(args.path, args.anchor, args.root, all_seals=args.all_seals, withheld=args.withheld)
-    except Usage as why:
+        report = verify(args.path, args.anchor, args.root, args.head, args.withheld, all_seals=args.all_seals)
+    except (Usage, Nothing) as why:
         print(f"assent_verify: {why}", file=sys.stderr)
-        return 3
+        return 3 if isinstance(why, Usage) else 2
     if args.json:
         print(json.dumps(report))
     else:
-        print("\n".join(f"{name}: {value}" for name, value in report.items() if value is not None and name != "at"))
+        print(f"verdict: {report['verdict']}{left_out(report)}")
+        others = (name for name in report if name not in ("verdict", "at") and report[name] is not None)
+        print("\n".join(f"{name}: {report[name]}" for name in others))
     return EXIT[report["verdict"]]
+
+
+def left_out(report):
+    """What a verdict of intact says of texts that are not there."""
+    said = {"copy": "as it says itself", "option": "as --withheld accepts"}.get(report["withheld_by"])
+    count = f"{report['withheld']} literal text" + ("s were" if report["withheld"] != 1 else " was")
+    return f", but {count} left out of this copy, {said}" if said else ""
 
 
 if __name__ == "__main__":

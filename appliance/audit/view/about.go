@@ -33,6 +33,7 @@ type problem struct {
 	Offset  int64     `json:"offset"`
 	Seq     audit.Seq `json:"seq"`
 	Reason  string    `json:"reason"`
+	About   string    `json:"about"` // as audit.About
 }
 
 // cause says in which way a log is incomplete, since people worry about different things.
@@ -60,7 +61,7 @@ func causeOf(log fs.FS, r audit.Report) cause {
 		return causeNothing
 	case r.Withheld > 0:
 		return causeWithheld
-	case r.Problem.Offset > 0 || r.Unproven > 0:
+	case r.Problem.About == audit.AboutRecord || r.Unproven > 0:
 		return causeTorn
 	}
 	return causeOther
@@ -76,7 +77,7 @@ func (d *data) about(log fs.FS, r audit.Report, o Options) error {
 		a.Made = o.Made.UnixMilli()
 	}
 	if p := r.Problem; p != nil {
-		a.Problem = &problem{p.Segment, p.Offset, p.Seq, p.Reason}
+		a.Problem = &problem{p.Segment, p.Offset, p.Seq, p.Reason, p.About.String()}
 	}
 	literal, err := scriptLiteral(a)
 	if err != nil {

@@ -25,6 +25,9 @@
     incomplete: (log) => ['warn', 'torn', ...(incomplete[log.cause] ?? incomplete.other)],
   };
 
+  // place is for bytes in a file; what is wrong of the whole has none.
+  const place = (p) => p.about === 'record' ? `file ${p.segment}, byte ${words.number(p.offset)}, entry ${words.number(p.seq)}: ` : '';
+
   const key = (hex) => hex.match(/.{1,4}/g).join(' ');
 
   function comparisons(log) {
@@ -43,7 +46,7 @@
     return el('details', { class: 'compare', open: log.status !== 'intact' },
       el('summary', {}, 'What to compare'),
       log.seals ? facts : null,
-      log.problem ? el('p', { class: 'small' }, `First thing that is wrong: file ${log.problem.segment}, byte ${words.number(log.problem.offset)}, entry ${words.number(log.problem.seq)}: `, assent.foreign('span', 'code', log.problem.reason)) : null,
+      log.problem ? el('p', { class: 'small' }, `First thing that is wrong: ${place(log.problem)}`, assent.foreign('span', 'code', log.problem.reason)) : null,
       el('p', { class: 'small' }, counted.join(' ')));
   }
 
