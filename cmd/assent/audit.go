@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -78,28 +79,75 @@ func headCode(s string) (string, error) {
 	return code, nil
 }
 
+// takes is the arguments of a command, each of which must be given.
+func takes(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return fmt.Errorf("say which %s: this command takes %s", strings.Join(names[len(args):], " and "), strings.Join(names, " and "))
+		case len(args) > len(names):
+			return fmt.Errorf("%q is one too many: this command takes %s", args[len(names)], strings.Join(names, " and "))
+		}
+		return nil
+	}
+}
+
 // logPlaces is where a log may lie below the directory that a person names: a log itself, a copy of one, or the state of a
 // box or of the simulator.
 func logPlaces() []string { return []string{".", "log", "audit", "guard/audit"} }
 
 // openLog finds the log in the directory path.
 func openLog(path string) (fs.FS, error) {
+	dir, err := logDir(path)
+	if err != nil {
+		return nil, err
+	}
+	return os.DirFS(dir), nil
+}
+
+// logDir is the directory with the segments in or below the one that a person names.
+func logDir(path string) (string, error) {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return "", fmt.Errorf("%q is a file: give the directory that it is in, %q", path, filepath.Dir(path))
+	}
 	for _, place := range logPlaces() {
 		dir := filepath.Join(path, place)
-		entries, err := os.ReadDir(dir)
-		if errors.Is(err, fs.ErrPermission) {
-			return nil, fmt.Errorf("the audit log cannot be read: %w", err)
+		switch holds, err := holdsLog(dir); {
+		case errors.Is(err, fs.ErrPermission):
+			return "", fmt.Errorf("the audit log cannot be read: %w", err)
+		case holds:
+			return dir, nil
 		}
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			if strings.HasPrefix(e.Name(), "seg-") && strings.HasSuffix(e.Name(), ".cborseq") {
-				return os.DirFS(dir), nil
+	}
+	if below := logsBelow(path); len(below) > 0 {
+		return "", fmt.Errorf("%q holds no audit log, but there is one in %s: say which", path, strings.Join(below, ", "))
+	}
+	return "", fmt.Errorf("%q holds no audit log: give the directory with the seg-*.cborseq files", path)
+}
+
+func holdsLog(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return strings.HasPrefix(e.Name(), "seg-") && strings.HasSuffix(e.Name(), ".cborseq")
+	}), err
+}
+
+// maxNamed bounds how many directories an error names.
+const maxNamed = 5
+
+// logsBelow names the directories in path that hold logs, as one into which copies were exported does.
+func logsBelow(path string) (below []string) {
+	entries, _ := os.ReadDir(path)
+	for _, e := range entries {
+		for _, place := range logPlaces() {
+			dir := filepath.Join(path, e.Name())
+			if holds, _ := holdsLog(filepath.Join(dir, place)); holds && len(below) < maxNamed {
+				below = append(below, strconv.Quote(dir))
+				break
 			}
 		}
 	}
-	return nil, fmt.Errorf("%q holds no audit log: give the directory with the seg-*.cborseq files", path)
+	return below
 }
 
 func verifyDir(ctx context.Context, path string, o audit.VerifyOptions) (finding, error) {

@@ -24,10 +24,13 @@ func (a *app) newAuditExportCmd() *cobra.Command {
 			"A log that is damaged is copied too, and the exit status says so. With --redact, literal texts are left out, and the\n" +
 			"copy still verifies.\n\n" +
 			"Exit status: 0 copied and intact, 1 copied and altered, 2 copied and incomplete, or not copied.",
-		Args: cobra.ExactArgs(2),
+		Args: takes("PATH", "DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log, err := openLog(args[0])
 			if err != nil {
+				return err
+			}
+			if err := outside(args[0], args[1]); err != nil {
 				return err
 			}
 			root, err := os.OpenRoot(args[1])
@@ -62,8 +65,30 @@ func (a *app) newAuditExportCmd() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&o.Redact, "redact", false, "leave out all literal texts and pictures")
-	cmd.Flags().StringVar(&o.Name, "name", "", "what the box is called, for whoever reads the copy")
+	cmd.Flags().StringVar(&o.Name, "name", "", "what the box is called, for whoever reads the copy; the copy's directory is not called after it")
 	return cmd
+}
+
+// outside refuses to copy into what is copied: a box would find foreign files beside its log.
+func outside(log, target string) error {
+	inner, err := filepath.EvalSymlinks(target)
+	if err != nil {
+		return fmt.Errorf("the place to copy to: %w", err)
+	}
+	outer, err := filepath.EvalSymlinks(log)
+	if err != nil {
+		return err
+	}
+	if inner, err = filepath.Abs(inner); err != nil {
+		return err
+	}
+	if outer, err = filepath.Abs(outer); err != nil {
+		return err
+	}
+	if below, err := filepath.Rel(outer, inner); err == nil && filepath.IsLocal(below) {
+		return &exitError{exitWrongCall, fmt.Errorf("%q is within %q, which is to be copied: choose a place outside it", target, log)}
+	}
+	return nil
 }
 
 // exported is the JSON form of a copy.

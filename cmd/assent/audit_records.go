@@ -22,7 +22,10 @@ func parseInv(s string) (id audit.ID, err error) {
 	if err != nil || len(b) != len(id) {
 		return id, &exitError{exitWrongCall, errors.New("--inv takes 32 hex digits")}
 	}
-	return audit.ID(b), nil
+	if id = audit.ID(b); id == (audit.ID{}) {
+		return id, &exitError{exitWrongCall, errors.New("--inv: no call has an id of zeros only")}
+	}
+	return id, nil
 }
 
 // printRecord prints one record on a line, in full if wanted.
@@ -88,7 +91,7 @@ func sentence(e audit.Entered) string {
 	case *audit.Redact:
 		return fmt.Sprintf("the text of record %d was removed by %s", p.Seq, p.By)
 	case *audit.Claim:
-		return fmt.Sprintf("claimed by %s: %s %s %s", p.From, p.Class, code(string(p.Code)), quote(p.Text))
+		return claimSentence(p)
 	case *audit.Freeze:
 		if p.On {
 			return fmt.Sprintf("frozen by %s", p.By)
@@ -143,6 +146,20 @@ func decisionSentence(p *audit.Decision) string {
 		return fmt.Sprintf("%s: needs a press (rule %s)", p.Stage, quote([]byte(p.Rule)))
 	}
 	return strings.TrimSpace(fmt.Sprintf("%s: %s %s", p.Stage, p.Status, code(string(p.Code))))
+}
+
+func claimSentence(p *audit.Claim) string {
+	s := fmt.Sprintf("claimed by %s: %s", p.From, p.Class)
+	if p.Code != "" {
+		s += " " + code(string(p.Code))
+	}
+	if len(p.Text) > 0 {
+		s += " " + quote(p.Text)
+	}
+	if p.Count > 0 {
+		s += ", " + plural(uint64(p.Count), "proposal")
+	}
+	return s
 }
 
 func code(s string) string {

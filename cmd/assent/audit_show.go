@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,7 +28,7 @@ func (a *app) newAuditShowCmd() *cobra.Command {
 			"--records prints every record on a line of its own, --inv the records of one call in full. --json prints one object a\n" +
 			"line, the verdict last. --csv prints a table for spreadsheets, and the verdict to standard error.\n" +
 			"Text that a model or another machine wrote is escaped wherever it could act.",
-		Args: cobra.ExactArgs(1),
+		Args: takes("PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := flags.options()
 			if err != nil {
@@ -39,7 +40,7 @@ func (a *app) newAuditShowCmd() *cobra.Command {
 			switch {
 			case csv && a.json:
 				return &exitError{exitWrongCall, errors.New("--csv and --json cannot both be")}
-			case (records || inv != "") && (csv || filter != storyFilter{}):
+			case (records || inv != "") && (csv || filter.any()):
 				return &exitError{exitWrongCall, errors.New("--csv and the filters are for events, and records are none")}
 			case records || inv != "":
 				return a.showRecords(cmd, args[0], o, inv)
@@ -82,6 +83,7 @@ func (a *app) showStories(cmd *cobra.Command, path string, o audit.VerifyOptions
 	if err != nil {
 		return err
 	}
+	a.printUnmatched(filter)
 	if a.json {
 		a.printJSON(verdictOf(r))
 		return reportError(r)
@@ -91,6 +93,21 @@ func (a *app) showStories(cmd *cobra.Command, path string, o audit.VerifyOptions
 	}
 	a.printReport(r)
 	return reportError(r)
+}
+
+// printUnmatched says that nothing was found, and where a name may be wrong, which ones there are.
+func (a *app) printUnmatched(f *storyFilter) {
+	if f.matched || !f.any() {
+		return
+	}
+	fmt.Fprintln(a.err, "assent: no event matches")
+	if f.capability != "" && !f.known[f.capability] {
+		known := "none of any other"
+		if len(f.known) > 0 {
+			known = words(slices.Sorted(maps.Keys(f.known)))
+		}
+		fmt.Fprintf(a.err, "assent: no call was of %s; in this log there are: %s\n", quote([]byte(f.capability)), known)
+	}
 }
 
 func (a *app) showCSV(cmd *cobra.Command, path string, o audit.VerifyOptions, filter *storyFilter) error {
@@ -107,6 +124,7 @@ func (a *app) showCSV(cmd *cobra.Command, path string, o audit.VerifyOptions, fi
 	if err != nil {
 		return err
 	}
+	a.printUnmatched(filter)
 	writeReport(a.err, r)
 	return reportError(r)
 }
@@ -151,7 +169,12 @@ type storyFilter struct {
 
 	from, to time.Time // zero for no limit
 	undated  uint64    // left out for want of a date
+	matched  bool
+	known    map[string]bool // capabilities that were met
 }
+
+// maxKnown bounds how many capabilities are remembered; no box has so many.
+const maxKnown = 64
 
 func (f *storyFilter) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.since, "since", "", "only events from this date on (2026-11-30, or 2026-11-30T18:00)")
@@ -159,6 +182,11 @@ func (f *storyFilter) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.capability, "capability", "", "only calls of this capability, such as web.search")
 	cmd.Flags().StringVar(&f.outcome, "outcome", "", "only events that ended so: "+words(story.Outcomes()))
 	cmd.Flags().StringVar(&f.kind, "kind", "", "only events of this kind: "+words(story.Kinds()))
+}
+
+// any reports whether there is a filter at all.
+func (f *storyFilter) any() bool {
+	return f.since != "" || f.until != "" || f.capability != "" || f.outcome != "" || f.kind != ""
 }
 
 func words[S ~string](all []S) string {
@@ -185,6 +213,7 @@ func (f *storyFilter) parse() (err error) {
 	if f.kind != "" && !slices.Contains(story.Kinds(), story.Kind(f.kind)) {
 		return fmt.Errorf("--kind takes one of: %s", words(story.Kinds()))
 	}
+	f.known = map[string]bool{}
 	return nil
 }
 
@@ -208,6 +237,17 @@ func parseDate(flag, s string) (begins, ends time.Time, err error) {
 }
 
 func (f *storyFilter) admits(s story.Story) bool {
+	if s.Capability != "" && len(f.known) < maxKnown {
+		f.known[s.Capability] = true
+	}
+	if !f.wants(s) {
+		return false
+	}
+	f.matched = true
+	return true
+}
+
+func (f *storyFilter) wants(s story.Story) bool {
 	switch {
 	case f.capability != "" && s.Capability != f.capability,
 		f.outcome != "" && string(s.Outcome) != f.outcome,

@@ -25,8 +25,8 @@ func (a *app) newAuditStatsCmd() *cobra.Command {
 		Use:   "stats PATH",
 		Short: "Count what became of what the model proposed, and how well it chose",
 		Long: "Count, from the log in the directory PATH alone, what became of what the model proposed, for each capability:\n" +
-			"  offered   turns in which the model could have chosen it\n" +
-			"  proposed  calls that the model asked for\n" +
+			"  offered   questions under which the model could have chosen it\n" +
+			"  proposed  calls that the model asked for, of which one question may lead to several\n" +
 			"  denied    somebody said no\n" +
 			"  approved  somebody at the box gave the press\n" +
 			"  invoked   the execution was promised and sealed\n" +
@@ -36,7 +36,7 @@ func (a *app) newAuditStatsCmd() *cobra.Command {
 			"--corpus FILE judges how well the model chose: FILE is JSON with a version and cases, each with a question and the wire\n" +
 			"name of the capability that is expected first, or \"none\". Questions are recognised by their digests.\n\n" +
 			"Exit status: that of the log, as for assent audit verify.",
-		Args: cobra.ExactArgs(1),
+		Args: takes("PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := flags.options()
 			if err != nil {

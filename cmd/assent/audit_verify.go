@@ -14,7 +14,7 @@ func (a *app) newAuditVerifyCmd() *cobra.Command {
 			"A log that was rolled back to an earlier state looks intact from inside: compare the head with the code that the box\n" +
 			"shows, give --head a code that it showed before, or give --anchor what a phone or an export kept; and compare the root key\n" +
 			"with the one noted when the box was set up.",
-		Args: cobra.ExactArgs(1),
+		Args: takes("PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := flags.options()
 			if err != nil {

@@ -48,7 +48,7 @@ type app struct {
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.newRootCmd()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
@@ -67,7 +67,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		fmt.Fprintln(a.err, "assent:", phone.Printable(line, false))
 	}
 	if status == exitWrongCall {
-		fmt.Fprintln(a.err, "assent: try: assent --help")
+		fmt.Fprintf(a.err, "assent: try: %s --help\n", cmd.CommandPath())
 	}
 	if a.json && !a.answered {
 		a.printJSON(map[string]any{"error": err.Error(), "status": status})

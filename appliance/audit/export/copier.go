@@ -121,7 +121,7 @@ func (c *copier) finish(name string) (audit.Digest, error) {
 	}
 	if err := c.dst.Rename(c.dir, name); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return audit.Digest{}, ErrExists
+			return audit.Digest{}, fmt.Errorf("%w (%s)", ErrExists, name)
 		}
 		return audit.Digest{}, fmt.Errorf("export: %w", err)
 	}

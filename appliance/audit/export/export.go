@@ -29,7 +29,7 @@ const unfinished = "AUDIT-unfinished"
 
 var (
 	// ErrExists says that the medium holds a copy of this log up to this record.
-	ErrExists = errors.New("export: this copy is there already; remove it first, or choose another place")
+	ErrExists = errors.New("export: a copy of this log up to this record is there already; remove it first, or choose another place")
 	// ErrUnredactable says that a log is damaged, so that nobody can tell literal texts from the rest.
 	ErrUnredactable = errors.New("export: a log that is damaged cannot be redacted, since texts cannot be told from the rest; copy it whole")
 	// ErrReadBack says that the medium does not hold what was written to it.
@@ -109,7 +109,7 @@ func Write(ctx context.Context, src fs.FS, dst Volume, o Options) (Report, error
 		return Report{}, ErrUnredactable
 	}
 	if _, err := fs.Stat(dst, nameOf(before, o)); err == nil {
-		return Report{}, ErrExists
+		return Report{}, fmt.Errorf("%w (%s)", ErrExists, nameOf(before, o))
 	}
 	need := 2*log.bytes + audit.SegmentSize // a view is about as large as its log
 	free, known := dst.Free()

@@ -304,16 +304,20 @@ func (c *Counter) claim(p *audit.Claim) {
 	}
 }
 
-// median is the middle of the waiting times, the lower one of two.
+// median is the middle of the waiting times, and between the middle two where their number is even.
 func median(counts map[time.Duration]uint64) time.Duration {
 	total := uint64(0)
 	for _, n := range counts {
 		total += n
 	}
-	seen := uint64(0)
+	lower, seen := time.Duration(-1), uint64(0)
 	for _, d := range slices.SortedFunc(maps.Keys(counts), cmp.Compare) {
-		if seen += counts[d]; 2*seen >= total {
-			return d
+		seen += counts[d]
+		if lower < 0 && 2*seen >= total {
+			lower = d
+		}
+		if 2*seen > total {
+			return lower + (d-lower)/2
 		}
 	}
 	return 0

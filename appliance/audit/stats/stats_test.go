@@ -158,8 +158,9 @@ func TestMedianOfPresses(t *testing.T) {
 	}{
 		{"none", nil, 0},
 		{"one", []time.Duration{1500 * time.Millisecond}, 1500 * time.Millisecond},
-		{"two", []time.Duration{4 * time.Second, 2 * time.Second}, 2 * time.Second},
+		{"two", []time.Duration{28800 * time.Millisecond, 2300 * time.Millisecond}, 15550 * time.Millisecond},
 		{"three, one of them a long time", []time.Duration{300 * time.Second, 3 * time.Second, time.Second}, 3 * time.Second},
+		{"four, the middle two alike", []time.Duration{time.Second, 3 * time.Second, 3 * time.Second, time.Minute}, 3 * time.Second},
 		{"to ten milliseconds", []time.Duration{1234567 * time.Microsecond}, 1230 * time.Millisecond},
 	} {
 		t.Run(c.event, func(t *testing.T) {
