@@ -11,15 +11,19 @@ import (
 type symbol struct {
 	shape
 	script script
+	// twin says that an earlier code point of another script has the same glyph. Such a glyph is drawn where the whole word is of its
+	// own script, with the script's tag before it; in a word of several scripts, the usual deception, it is a box.
+	twin bool
 }
 
 // atlas is what the table decides, worked out once for every code point that can be shown.
 type atlas struct {
 	symbols map[rune]symbol
-	// owners maps each cell that can be drawn back to its code point. No cell is the beginning of another, so a row of
-	// cells can be read in one way only.
-	owners map[shape]rune
+	// owners maps each cell that can be drawn in a run of a script back to its code point; those under common are drawn in
+	// every run. In one run no cell is the beginning of another, so a row of cells can be read in one way only.
+	owners map[script]map[shape]rune
 	tags   map[script]shape
+	opens  map[shape]script // what a tag says
 }
 
 // What a cell shows when it shows no code point: a tag or a joint, or a mark that never stands in literal text.
@@ -32,16 +36,19 @@ const (
 var tables = sync.OnceValue(func() *atlas {
 	a := &atlas{
 		symbols: make(map[rune]symbol),
-		owners:  make(map[shape]rune),
+		owners:  map[script]map[shape]rune{common: {}, latin: {}, greek: {}, cyrillic: {}},
 		tags:    map[script]shape{latin: tag("LAT"), greek: tag("GRE"), cyrillic: tag("CYR")},
+		opens:   make(map[shape]script),
 	}
-	for _, s := range a.tags {
-		a.owners[s] = noRune
+	always := a.owners[common]
+	for script, s := range a.tags {
+		always[s] = noRune
+		a.opens[s] = script
 	}
 	m := allMarks()
-	a.owners[m.join] = noRune
-	a.owners[m.more] = reserved
-	a.owners[m.space] = ' '
+	always[m.join] = noRune
+	always[m.more] = reserved
+	always[m.space] = ' '
 	a.add('\n', m.newline)
 	a.add('\t', m.tab)
 	a.add(' ', shape{cols: 1})
@@ -63,19 +70,49 @@ var tables = sync.OnceValue(func() *atlas {
 	return a
 })
 
-// add accepts a code point, if the table does and it is new, as the given cell, or as a box if the cell is taken.
+// add accepts a code point, if the table does and it is new, as the given cell, or as a box if the cell means something else
+// already in a run of its script.
 func (a *atlas) add(r rune, s shape) {
 	reason, boxed := classify(r)
 	if _, known := a.symbols[r]; known || reason != Displayable {
 		return
 	}
-	_, taken := a.owners[s]
-	_, halfTaken := a.owners[s.left()]
-	if boxed || taken || s.cols == 2 && halfTaken {
-		s = box(r)
+	own, twin := scriptOf(r), false
+	for script := range a.owners {
+		switch {
+		case !a.taken(script, s):
+		case script == own || script == common || own == common:
+			boxed = true
+		default:
+			twin = true
+		}
 	}
-	a.symbols[r] = symbol{s, scriptOf(r)}
-	a.owners[s] = r
+	if boxed {
+		s, twin = box(r), false
+		a.owners[common][s] = r
+	} else {
+		a.owners[own][s] = r
+	}
+	if twin {
+		a.owners[common][box(r)] = r
+	}
+	a.symbols[r] = symbol{s, own, twin}
+}
+
+// taken reports whether a cell, or the left half of a full-width one, has an owner among those of a script.
+func (a *atlas) taken(script script, s shape) bool {
+	_, whole := a.owners[script][s]
+	_, half := a.owners[script][s.left()]
+	return whole || s.cols == 2 && half
+}
+
+// owner is the code point that a cell shows in a run of a script.
+func (a *atlas) owner(script script, s shape) (rune, bool) {
+	if r, ok := a.owners[common][s]; ok {
+		return r, true
+	}
+	r, ok := a.owners[script][s]
+	return r, ok
 }
 
 // left is the left half of a full-width cell.

@@ -25,11 +25,15 @@ func Decode(p Page) (string, error) {
 // text, the details, and a destination that was too long to be drawn large.
 func Read(p Page) (string, error) {
 	var text strings.Builder
+	run := latin // a page begins with Latin, tag or no tag
 	for n := range textRows {
 		y := textTop + n*line
 		x, last := 0, noRune
 		for ; x < device.Width && !dark(&p.Frame, x, y); x += column {
-			s, r, ok := read(&p.Frame, x, y)
+			s, r, ok := read(&p.Frame, run, x, y)
+			if opened, tag := tables().opens[s]; tag {
+				run = opened
+			}
 			if !ok {
 				return "", fmt.Errorf("screen: row %d column %d: no such glyph", n, x/column)
 			}
@@ -59,11 +63,12 @@ func isText(f *device.Frame) bool {
 	return true
 }
 
-// read finds the cell at a place. No cell is the beginning of another, so the first that matches is the only one.
-func read(f *device.Frame, x, y int) (shape, rune, bool) {
+// read finds the cell at a place in a run of a script. No cell is the beginning of another, so the first that matches is the
+// only one.
+func read(f *device.Frame, run script, x, y int) (shape, rune, bool) {
 	for cols := 1; cols <= boxColumns(4) && x+cols*column <= device.Width; cols++ {
 		s := grab(f, x, y, cols)
-		if r, ok := tables().owners[s]; ok && r != reserved {
+		if r, ok := tables().owner(run, s); ok && r != reserved {
 			return s, r, true
 		}
 	}

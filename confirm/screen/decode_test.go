@@ -55,12 +55,27 @@ func roundTrip(text string) error {
 	return nil
 }
 
+// reasons is what Check says of every code point by itself. Surrogates, which cannot stand in a string, are InvalidUTF8.
+var reasons = sync.OnceValue(func() []screen.Reason {
+	all := make([]screen.Reason, unicode.MaxRune+1)
+	for r := range all {
+		var u *screen.UndisplayableError
+		switch err := screen.Check(string(rune(r))); {
+		case !utf8.ValidRune(rune(r)):
+			all[r] = screen.InvalidUTF8
+		case errors.As(err, &u):
+			all[r] = u.Reason
+		}
+	}
+	return all
+})
+
 // accepted lists every code point that Check accepts by itself.
 var accepted = sync.OnceValue(func() []rune {
 	var runes []rune
-	for r := rune(0); r <= unicode.MaxRune; r++ {
-		if screen.Check(string(r)) == nil && utf8.ValidRune(r) {
-			runes = append(runes, r)
+	for r, reason := range reasons() {
+		if reason == screen.Displayable {
+			runes = append(runes, rune(r))
 		}
 	}
 	return runes

@@ -21,6 +21,7 @@ type row struct {
 type flow struct {
 	rows   []row
 	script script
+	mixed  bool // the word at hand is of several scripts
 	col    int
 	// pageRows is the number of rows of a page: a run of another script is tagged again at the top of each.
 	pageRows int
@@ -33,11 +34,14 @@ func (f *flow) paragraph(text string) {
 	if text == "" {
 		return
 	}
+	if len(f.rows) == 0 {
+		f.script = latin
+	}
 	f.newRow()
-	f.script = latin
 	runes := []rune(text)
 	for i := 0; i < len(runes); {
 		end := i + wordLen(runes[i:])
+		f.mixed = mixed(runes[i:end])
 		// Keep a word whole if a row can hold it at all, together with the mark of a space that would end the row.
 		width := f.width(runes[i:end])
 		need := width
@@ -63,6 +67,19 @@ func wordLen(runes []rune) int {
 		}
 	}
 	return len(runes)
+}
+
+// mixed reports whether a word is of several scripts.
+func mixed(word []rune) bool {
+	seen := common
+	for _, r := range word {
+		s := scriptOf(r)
+		if s != common && seen != common && s != seen {
+			return true
+		}
+		seen = max(s, seen)
+	}
+	return false
 }
 
 // width is how many columns a word takes from here, script tags included.
@@ -118,10 +135,12 @@ func (f *flow) newRow() {
 func (f *flow) symbol(r rune) symbol {
 	s, ok := tables().symbols[r]
 	switch {
+	case ok && s.twin && f.mixed:
+		return symbol{shape: box(r), script: s.script}
 	case ok:
 		return s
 	case f.lenient:
-		return symbol{box(r), common}
+		return symbol{shape: box(r)}
 	}
 	panic("screen: internal error: layout of unchecked text")
 }

@@ -11,8 +11,11 @@
 //     Two texts therefore never give one picture.
 //   - Line feeds, tabs and every space that is not one plain gap inside a row are drawn as visible marks.
 //   - A run in another script than Latin begins with an inverse tag (CYR, GRE; LAT on the way back), also at the top of
-//     each page. A code point whose glyph looks exactly like that of an earlier one of the table is drawn as a box with
-//     its number, U+0430.
+//     each page. A letter that has the glyph of an earlier letter (in font.Ranges) of another script is drawn as it is in a
+//     word of its own script, after the tag; in a word of several scripts it is a box with its number, U+0430. So is every
+//     code point that has the glyph of an earlier one which may stand in the same run.
+//
+// TEXT.md beside this file is the table of what happens to which text, with examples that the tests try.
 //
 // # The page
 //

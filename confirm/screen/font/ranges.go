@@ -7,7 +7,7 @@ type Range struct {
 }
 
 // Ranges lists what is accepted, in order of precedence: where two accepted code points have one bitmap, the earlier
-// owns it and the later is drawn as a box with its number. ASCII comes first, then what the languages of Europe write
+// owns it and the later is drawn as a box with its number, unless both are letters of different scripts. ASCII comes first, then what the languages of Europe write
 // every day, then the rare letters. A code point listed twice counts where it is first.
 //
 // Only assigned letters, numbers, punctuation and symbols of these blocks have a glyph here; marks, spaces and controls
@@ -28,7 +28,8 @@ func Ranges() []Range {
 		{0x0370, 0x03E1, "Greek, without the Coptic letters"},
 		{0x03F0, 0x03FF, "Greek, variants"},
 		{0x0400, 0x045F, "Cyrillic"},
-		{0x0460, 0x052F, "Cyrillic, historic and Supplement"},
+		{0x048A, 0x052F, "Cyrillic of other living languages, and Supplement"},
+		{0x0460, 0x0482, "Cyrillic, historic"},
 		{0x1F00, 0x1FFF, "Greek Extended"},
 		{0x0180, 0x024F, "Latin Extended-B"},
 		{0x0250, 0x02AF, "IPA Extensions"},

@@ -114,7 +114,7 @@ func cards() ([]Screen, error) {
 	tainted.Text = "weather\n\n\tand  alarm code 4471 "
 	tainted.Destination = "evil.example.co.uk"
 	scripts := Search()
-	scripts.Text = "pаypal.com Привет Αθήνα\u00a0x"
+	scripts.Text = "pаypal.com Привет Αθήνα \u00a0x"
 	scripts.Destination = "bücher.example"
 	var all []Screen
 	for _, c := range []struct {
