@@ -68,6 +68,7 @@ type Options struct {
 	Redact bool        // leave out all literal texts: the log still verifies
 	Name   string      // the box's own name, for people; may be empty
 	Clock  clock.Clock // for the date in the README
+	ByBox  bool        // the box itself makes the copy, and so it is the box's own word what is said of it
 	// Progress hears of bytes done and in all; it may be nil.
 	Progress func(step Step, done, total int64)
 }
@@ -273,7 +274,7 @@ func (c *copier) view(total int64) (audit.Report, []byte, error) {
 		wall = time.Time{}
 	}
 	report, err := view.Write(c.ctx, fsys, func(name string) (io.WriteCloser, error) { return c.create("view/" + name) }, view.Options{
-		Name: c.o.Name, Statement: view.ByBox, Made: wall, Redacted: c.o.Redact,
+		Name: c.o.Name, Statement: c.statement(), Made: wall, Redacted: c.o.Redact,
 		Verify: audit.VerifyOptions{Withheld: c.o.Redact, Visit: func(e audit.Entered) error {
 			if s, ok := e.Payload.(*audit.Seal); ok {
 				seal = s.Sign1
@@ -283,4 +284,11 @@ func (c *copier) view(total int64) (audit.Report, []byte, error) {
 		}},
 	})
 	return report, seal, err
+}
+
+func (c *copier) statement() view.Statement {
+	if c.o.ByBox {
+		return view.ByBox
+	}
+	return view.ByCopier
 }

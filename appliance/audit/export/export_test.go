@@ -96,6 +96,9 @@ func TestCopy(t *testing.T) {
 			t.Errorf("the README does not say %q:\n%s", want, readme)
 		}
 	}
+	if !strings.Contains(readme, "the word of the computer that made this copy") || !bytes.Contains(files["view/data/about.js"], []byte(`"statement":"copy"`)) {
+		t.Errorf("somebody else's copy passes for the box's own word:\n%s\n%s", readme, files["view/data/about.js"])
+	}
 	for _, name := range []string{"FORMAT.md", "audit.cddl", "view/index.html", "view/data/about.js", "view/events.csv", "view/events.jsonl"} {
 		if len(files[name]) == 0 {
 			t.Errorf("%s is missing", name)

@@ -69,7 +69,11 @@ func (c *copier) readme(r Report) string {
 	}
 	fmt.Fprintf(&b, "  head %s (record %d): compare it with the code on the box's screen\n", r.Log.Head.Code(), r.Log.Head.Seq)
 	fmt.Fprintf(&b, "  root %s: compare it with the key noted when the box was set up\n\n", r.Log.Root)
-	b.WriteString("That is the box's own word. To check it, use a program that did not come with this copy:\n")
+	word := "the word of the computer that made this copy"
+	if c.o.ByBox {
+		word = "the box's own word"
+	}
+	fmt.Fprintf(&b, "That is %s. To check it, use a program that did not come with this copy:\n", word)
 	b.WriteString("  assent audit verify .                  from Assent\n")
 	b.WriteString("  python3 assent_verify.py .             an independent verifier in one file, from Assent's source\n")
 	b.WriteString("SHA256SUMS finds damage of the copy (sha256sum -c SHA256SUMS). It does not find forgery: the two above do.\n")

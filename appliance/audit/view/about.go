@@ -16,8 +16,9 @@ type about struct {
 	Status    string    `json:"status"` // intact, altered or incomplete
 	Cause     cause     `json:"cause,omitempty"`
 	Problem   *problem  `json:"problem,omitempty"`
-	Root      string    `json:"root"`
-	Head      string    `json:"head"`
+	Stopped   bool      `json:"stopped,omitempty"` // what is said below is of what is before the problem
+	Root      string    `json:"root,omitempty"`    // where it is known
+	Head      string    `json:"head,omitempty"`    // where there is a seal
 	HeadSeq   audit.Seq `json:"head_seq"`
 	Records   uint64    `json:"records"`
 	Seals     uint64    `json:"seals"`
@@ -70,8 +71,14 @@ func causeOf(log fs.FS, r audit.Report) cause {
 func (d *data) about(log fs.FS, r audit.Report, o Options) error {
 	a := about{
 		Name: o.Name, Statement: o.Statement, Redacted: o.Redacted, Status: r.Status.String(), Cause: causeOf(log, r),
-		Root: r.Root.String(), Head: r.Head.Code(), HeadSeq: r.Head.Seq, Records: r.Records, Seals: r.Seals, Unproven: r.Unproven,
+		Stopped: r.Stopped, HeadSeq: r.Head.Seq, Records: r.Records, Seals: r.Seals, Unproven: r.Unproven,
 		Removed: r.Redacted, Withheld: r.Withheld, Pruned: r.Pruned, Stories: d.stories,
+	}
+	if r.Root != (audit.Digest{}) {
+		a.Root = r.Root.String()
+	}
+	if r.Seals > 0 {
+		a.Head = r.Head.Code()
 	}
 	if !o.Made.IsZero() {
 		a.Made = o.Made.UnixMilli()

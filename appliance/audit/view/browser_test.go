@@ -258,6 +258,8 @@ func TestInBrowser(t *testing.T) {
 		"torn":                       browseTorn,
 		"nothing recorded":           browseEmpty,
 		"checked by this computer":   browseHere,
+		"contradicted":               browseContradicted,
+		"an address of nothing":      browseNowhere,
 		"data missing":               browseIncompletePage,
 		"a year":                     browseYear,
 		"printed":                    browsePrint,
@@ -290,6 +292,11 @@ func browseList(t *testing.T, browser context.Context, log fs.FS) {
 	p.click("#verdict summary")
 	p.media("prefers-color-scheme", "dark")
 	p.shot("list-dark")
+	p.laptop()
+	if width := eval[int](p, `document.getElementById('events').clientWidth`); width > 860 {
+		t.Errorf("on a laptop the list is %d wide, which nobody can read", width)
+	}
+	p.phone()
 	times := eval[[]string](p, `[...document.querySelectorAll('.event')].map((n) => n.dataset.first)`)
 	if !slices.IsSortedFunc(times, func(a, b string) int { return cmpNumbers(b, a) }) || len(times) < 15 {
 		t.Errorf("not the newest first: %v", times)
@@ -348,6 +355,10 @@ func browsePressed(t *testing.T, browser context.Context, log fs.FS) {
 	p.says(".ending", "Done")
 	p.says(".step.shown h3", "What the box’s screen showed")
 	p.shot("story")
+	p.wait(`[...document.querySelectorAll('.quoted')].every((n) => !n.textContent.startsWith('d284') || !n.checkVisibility())`)
+	p.click(".step.asked .literal summary")
+	p.says(".step.asked .literal summary", "138 bytes that are no text")
+	p.says(".step.asked .quoted", "d284")
 	p.says(".quoted", "GET /w/api.php?action=query&list=search&format=json&srsearch=tide times at Bristol HTTP/1.1")
 	p.says(".quoted", "Host: en.wikipedia.org")
 	p.says(".story .small", "asked by phone 2")
@@ -485,6 +496,7 @@ func browseAltered(t *testing.T, browser context.Context, log fs.FS) {
 	p.says("#verdict[data-tone=alarm] h2", "This record was changed after it was written")
 	p.says("#verdict", "A power cut does not do this")
 	p.says("#verdict", "First thing that is wrong: file 0, byte")
+	p.says("#verdict", fmt.Sprintf("Read up to what is wrong: %d entries under %d signatures", report.Records, report.Seals))
 	p.says(".event", "Bristol")
 	if n := eval[int](p, `assent.all.filter((r) => r.headline.includes('Köln')).length`); n != 0 {
 		t.Error("what comes after the change is listed")
@@ -516,6 +528,9 @@ func browseEmpty(t *testing.T, browser context.Context, _ fs.FS) {
 	p := openTab(t, browser, dir)
 	p.says("#verdict h2", "Nothing here was ever signed")
 	p.says("#nothing", "Nothing is recorded here yet")
+	if p.count("#verdict .facts") != 0 {
+		t.Error("a code or a key is shown that nobody knows")
+	}
 	p.shot("empty")
 }
 
@@ -526,6 +541,31 @@ func browseHere(t *testing.T, browser context.Context, log fs.FS) {
 	if strings.Contains(eval[string](p, `document.getElementById('verdict').innerText`), "own statement") {
 		t.Error("what this computer found is called the box's statement")
 	}
+}
+
+// What was held against the log and does not agree is not called a change of the log.
+func browseContradicted(t *testing.T, browser context.Context, log fs.FS) {
+	dir, report := write(t, log, view.Options{Statement: view.ByCopier, Verify: audit.VerifyOptions{Root: audit.Digest{1}}})
+	if report.Status != audit.Altered {
+		t.Fatalf("the log is %s", report.Status)
+	}
+	p := openTab(t, browser, dir)
+	p.says("#verdict[data-tone=alarm] h2", "This record contradicts what was kept elsewhere")
+	p.says("#verdict", "First thing that is wrong: the log was begun by another root key")
+	p.says("#verdict", "found by the computer that made this copy, and this page is not evidence")
+	p.says(".event", "Köln")
+}
+
+// An address that names no event says so, rather than showing the list.
+func browseNowhere(t *testing.T, browser context.Context, log fs.FS) {
+	dir, _ := write(t, log, view.Options{})
+	p := openTab(t, browser, dir)
+	p.says("#days", "Bristol")
+	p.run(chromedp.Navigate("file://" + dir + "/index.html#event-99999"))
+	p.says("#story-title", "This event cannot be shown")
+	p.says("#story", "No event of this record begins with entry 99999")
+	p.click(".back a")
+	p.says(".event", "Bristol")
 }
 
 // A copy that lost files says so, rather than showing less.

@@ -1,6 +1,7 @@
 package view_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -139,6 +140,7 @@ func (h *house) search(slot uint32, text string) audittest.Call {
 	pagesDigest := keep(audit.BlobPages, frames)
 	p := &c.Proposal
 	p.RawDigest = keep(audit.BlobRaw, []byte(fmt.Sprintf(`{"query": %q }`, text)))
+	p.SignedAsk = keep(audit.BlobAsk, append([]byte{0xd2, 0x84, 0x4a}, bytes.Repeat([]byte{0xff}, 135)...))
 	p.ArgsView = keep(audit.BlobView, []byte("Search Wikipedia for\n"+text+"\nwikipedia.org"))
 	p.ArgsDigest, p.Slot = capabilities.ArgsDigest(argsDigest), slot
 	c.Intent.Destination = keep(audit.BlobDestination, []byte("wikipedia.org"))

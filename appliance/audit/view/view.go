@@ -3,7 +3,8 @@
 // The page is static: it opens from a stick, in any browser, without a network and without a program. It lists what
 // happened by day, and opens each event to its whole story, with the panel's pictures as they were on the glass. It is not
 // evidence, and says so: whoever made it could have written anything. What it says of the log's state is the statement of
-// the box, or, where assent audit serve shows it, the finding of the computer that it is read on.
+// the box or of the computer that made the copy, or, where assent audit serve shows it, the finding of the computer that it is
+// read on.
 //
 // # Files
 //
@@ -40,6 +41,7 @@ type Statement string
 // The statements.
 const (
 	ByBox          Statement = "box"  // the box's own, in a copy that it made
+	ByCopier       Statement = "copy" // that of another computer, in a copy that it made
 	ByThisComputer Statement = "here" // found by the computer on which the page is read, just now
 )
 

@@ -14,7 +14,8 @@
 
   async function route() {
     const match = /^#event-([0-9]{1,16})$/.exec(location.hash);
-    const row = match ? assent.all.find((r) => r.first === Number(match[1])) : null;
+    const first = match && Number(match[1]);
+    const row = match ? assent.all.find((r) => r.first === first) ?? { first, missing: true } : null;
     const before = open;
     if (!before) listScroll = scrollY;
     open = row ?? null;

@@ -42,5 +42,8 @@
   };
 
   // story loads a row's story.
-  assent.story = async (row) => JSON.parse((await load(row.chunk))[row.place]);
+  assent.story = async (row) => {
+    if (row.missing) throw new Error(`No event of this record begins with entry ${row.first}. It may be in a newer copy, or have been pruned.`);
+    return JSON.parse((await load(row.chunk))[row.place]);
+  };
 }

@@ -15,19 +15,25 @@
     'not kept': 'The pictures were not kept; only their digests are.',
   };
 
-  // exact is a literal as it was, where its bytes are text, and in hexadecimal where they are not.
-  function exact(literal) {
-    if (!literal.bytes) return literal.text ?? '';
+  // exact is a literal's bytes as text; null where they are none.
+  function exact(bytes) {
     try {
-      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(assent.bytes(literal.bytes));
+      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
     } catch {
-      return literal.text ?? '';
+      return null;
     }
+  }
+
+  function kept(l) {
+    const bytes = l.bytes ? assent.bytes(l.bytes) : null;
+    const text = bytes ? exact(bytes) : l.text ?? '';
+    if (text !== null) return foreign('pre', 'quoted', text);
+    return el('details', {}, el('summary', {}, `${words.number(bytes.length)} bytes that are no text`), foreign('pre', 'quoted', l.text ?? ''));
   }
 
   const literal = (l) => el('figure', { class: 'literal' },
     el('figcaption', { class: 'small' }, l.name),
-    l.state === 'kept' ? foreign('pre', 'quoted', exact(l)) : el('p', { class: 'gone' }, states[l.state] ?? l.state));
+    l.state === 'kept' ? kept(l) : el('p', { class: 'gone' }, states[l.state] ?? l.state));
 
   function pages(p) {
     if (p.state !== 'kept' || !p.frames?.length) return el('p', { class: 'gone' }, pictureStates[p.state] ?? 'There is no picture.');

@@ -20,7 +20,8 @@
     intact: (log) => ['good', 'good', 'Nothing in this record was changed', log.redacted
       ? 'Every entry is there, in order, and signed. Literal texts were left out of this copy on purpose.'
       : 'Every entry is there, as the box wrote it, in order, and signed.'],
-    altered: () => ['alarm', 'bad', 'This record was changed after it was written',
+    altered: (log) => log.problem?.about === 'kept' ? ['alarm', 'bad', 'This record contradicts what was kept elsewhere',
+      'It is whole in itself as far as it was read, but it is not the record that was noted. It was replaced or changed since, or what was noted is of another box.'] : ['alarm', 'bad', 'This record was changed after it was written',
       'Something in it is not as the box wrote it, and a later signature shows that it was whole once. A power cut does not do this. What is listed below comes before the change; what came after it cannot be trusted.'],
     incomplete: (log) => ['warn', 'torn', ...(incomplete[log.cause] ?? incomplete.other)],
   };
@@ -31,30 +32,39 @@
   const key = (hex) => hex.match(/.{1,4}/g).join(' ');
 
   function comparisons(log) {
-    const facts = el('dl', { class: 'facts' },
-      el('div', {}, el('dt', {}, 'Code'), el('dd', {}, el('strong', { class: 'code head-code' }, log.head),
+    const facts = [];
+    if (log.head) {
+      facts.push(el('div', {}, el('dt', {}, 'Code of the log'), el('dd', {}, el('strong', { class: 'code head-code' }, log.head),
         el('p', { class: 'small' }, log.status === 'intact'
           ? `The box’s screen shows this code while entry ${words.number(log.head_seq)} is its newest. Without that comparison, nobody can rule out that newer entries were cut off.`
-          : `Entry ${words.number(log.head_seq)} is the last that is signed and whole, and this is its code.`))),
-      el('div', {}, el('dt', {}, 'Key of the box'), el('dd', {}, el('span', { class: 'code' }, key(log.root)),
+          : `Entry ${words.number(log.head_seq)} is the last that is signed and whole, and this is its code.`))));
+    }
+    if (log.root) {
+      facts.push(el('div', {}, el('dt', {}, 'Key of the box'), el('dd', {}, el('span', { class: 'code' }, key(log.root)),
         el('p', { class: 'small' }, 'Compare it with the key noted when the box was set up. Another key means another box, or a forged record.'))));
-    const counted = [`${words.number(log.records)} entries under ${words.number(log.seals)} signatures.`];
+    }
+    const counted = [`${log.stopped ? 'Read up to what is wrong: ' : ''}${words.number(log.records)} entries under ${words.number(log.seals)} signatures.`];
     if (log.pruned) counted.push('Older entries were pruned, as the record says.');
     if (log.removed) counted.push(`${words.number(log.removed)} texts were removed, as entries say.`);
     if (log.withheld) counted.push(`${words.number(log.withheld)} texts were left out of this copy.`);
-    if (log.unproven) counted.push(`${words.number(log.unproven)} entries at the end have no signature, and prove nothing.`);
+    if (log.unproven && log.status !== 'altered') counted.push(`${words.number(log.unproven)} entries at the end have no signature, and prove nothing.`);
     return el('details', { class: 'compare', open: log.status !== 'intact' },
       el('summary', {}, 'What to compare'),
-      log.seals ? facts : null,
+      facts.length ? el('dl', { class: 'facts' }, facts) : null,
       log.problem ? el('p', { class: 'small' }, `First thing that is wrong: ${place(log.problem)}`, assent.foreign('span', 'code', log.problem.reason)) : null,
       el('p', { class: 'small' }, counted.join(' ')));
   }
 
   const made = (log) => log.made_ms ? ` on ${words.exact(log.made_ms)}` : '';
 
+  const whose = {
+    box: (log) => `This is the box’s own statement${made(log)}`,
+    copy: (log) => `This was found by the computer that made this copy${made(log)}`,
+  };
+
   const statement = (log) => log.statement === 'here'
     ? el('p', { class: 'whose' }, `Checked by this computer${made(log)}. Reload the page to check again.`)
-    : el('p', { class: 'whose' }, `This is the box’s own statement${made(log)}, and this page is not evidence. To check it yourself, run `,
+    : el('p', { class: 'whose' }, `${(whose[log.statement] ?? whose.box)(log)}, and this page is not evidence. To check it yourself, run `,
       el('code', {}, 'assent audit verify'), ' or ', el('code', {}, 'assent_verify.py'), ' from Assent’s own source on the directory above this one.');
 
   assent.showVerdict = (log) => {
