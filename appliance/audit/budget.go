@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// budget keeps what nobody needed a promise for (refusals, claims, starts) to half of the quota, so that however much of it
-// there is, effects can still be recorded. What is over is counted.
+// budget keeps what nobody at the box asked for (refusals, claims, starts, calls that run by themselves) to half of the
+// quota, so that however much of it there is, what somebody approves can still be recorded. Refusals and claims that are over
+// are counted; calls that are over are refused.
 type budget struct {
-	quota  int64
-	other  uint64 // bytes so far of batches without an intent or an effect; see Segment.Other
-	front  uint64 // of those, what lies before the oldest segment that is kept
-	effect bool   // the batch that is being made holds an intent or an effect
-	over   map[overKey]*Suppressed
+	quota   int64
+	other   uint64 // bytes so far of batches that belong to no approved call; see Segment.Other
+	front   uint64 // of those, what lies before the oldest segment that is kept
+	pressed bool   // the batch that is being made promises or settles an approved call
+	over    map[overKey]*Suppressed
 }
 
 type overKey struct {
@@ -26,25 +27,15 @@ type overKey struct {
 // maxOver bounds the counts that wait to be written; what comes then is counted under its kind alone.
 const maxOver = 64
 
-// spent reports whether there is no room for n bytes more without an effect.
+// spent reports whether there is no room for n bytes more that nobody at the box asked for.
 func (b *budget) spent(n int) bool { return int64(b.other-b.front)+int64(n) > b.quota/2 }
 
 // flushed counts a batch that went to flash.
 func (b *budget) flushed(n int) {
-	if !b.effect {
+	if !b.pressed {
 		b.other += uint64(n)
 	}
-	b.effect = false
-}
-
-// saw notes what the batch holds.
-func (b *budget) saw(entries []Entry) {
-	for _, e := range entries {
-		switch e.Payload.Kind() {
-		case KindIntent, KindEffect:
-			b.effect = true
-		}
-	}
+	b.pressed = false
 }
 
 // suppress counts entries instead of writing them. Blobs count with the records that they belong to.
@@ -92,6 +83,8 @@ func (b *budget) counts() []Entry {
 type Room struct {
 	Quota int64 // bytes of segments that may be kept
 	Used  int64 // bytes of segments that are kept, spare included
-	// Collapsed says that records without an effect have had their half, and are only counted until segments are pruned.
+	Full  bool  // no spare segment could be made: nothing new may begin
+	// Collapsed says that what nobody at the box asked for has had its half: until segments are pruned it is counted, and
+	// calls that would run by themselves are refused.
 	Collapsed bool
 }

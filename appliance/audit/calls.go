@@ -22,6 +22,7 @@ const (
 // calls follows each invocation from its proposal to its end and refuses what no sound box could have written: an intent
 // that policy did not allow, a press that nobody gave, an effect that nobody promised.
 type calls struct {
+	boot   ID // of the last boot record
 	live   map[ID]call
 	closed map[ID]struct{}
 	order  []ID // closed, oldest first
@@ -49,11 +50,22 @@ func newCalls() calls { return calls{live: map[ID]call{}, closed: map[ID]struct{
 // reopen takes over an intent from a segment record.
 func (c *calls) reopen(o OpenIntent) { c.live[o.Inv] = call{intent: o.Intent} }
 
-// restart forgets what died with the previous boot. Promised effects do not die.
-func (c *calls) restart() {
+// restart forgets what died with the previous run. Promised effects do not die; and what ended is remembered until the
+// kernel's boot ends, since its receipts are of that boot.
+func (c *calls) restart(rebooted bool) {
 	maps.DeleteFunc(c.live, func(_ ID, k call) bool { return k.intent == 0 })
-	clear(c.closed)
-	c.order, c.partial = nil, false
+	c.partial = false
+	if rebooted {
+		clear(c.closed)
+		c.order = nil
+	}
+}
+
+// pressed reports whether a call that is under way was asked for at the panel. Of what began before reading did, nobody
+// knows, and it counts as if it was.
+func (c *calls) pressed(inv ID) bool {
+	k, ok := c.live[inv]
+	return ok && (k.approval != 0 || k.at == 0)
 }
 
 // openIntents lists the intents without an effect, in order.
@@ -284,5 +296,5 @@ func (k *call) promise(r Record, i *IntentRecord) error {
 }
 
 func (c *calls) fork() calls {
-	return calls{live: maps.Clone(c.live), closed: maps.Clone(c.closed), order: slices.Clone(c.order), partial: c.partial}
+	return calls{live: maps.Clone(c.live), closed: maps.Clone(c.closed), order: slices.Clone(c.order), partial: c.partial, boot: c.boot}
 }

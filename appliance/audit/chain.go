@@ -32,6 +32,8 @@ type chain struct {
 	bootTime time.Duration
 	calls    calls
 	keeping  keeping
+	index    uint32 // of the segment that is read
+	booting  bool   // a boot record was read, and its epoch was not
 }
 
 func newChain(c codec) chain { return chain{codec: c, calls: newCalls()} }
@@ -125,11 +127,19 @@ func (c *chain) kind(r Record) error {
 	case *Segment:
 		return c.segment(p)
 	case *Boot:
-		c.calls.restart()
+		c.booting = true
+		c.calls.restart(r.BootID != c.calls.boot)
+		c.calls.boot = r.BootID
 		return nil
 	case *Epoch:
 		if c.upcoming != nil || p.N != c.epoch.N+1 {
 			return fmt.Errorf("epoch %d where %d was due", p.N, c.epoch.N+1)
+		}
+		switch same := p.ReceiptKey == c.epoch.ReceiptKey && p.GrantKey == c.epoch.GrantKey; {
+		case c.booting != (p.Reason == EpochStart):
+			return errors.New("a start, and only a start, begins an epoch for that reason")
+		case p.Reason != EpochStart && !same:
+			return errors.New("other receipt or grant keys without a start")
 		}
 		c.upcoming = p
 		return nil
@@ -140,7 +150,7 @@ func (c *chain) kind(r Record) error {
 	case *Admin:
 		return c.keeping.admin(r.Seq, p)
 	case *Prune:
-		return c.keeping.prune(p)
+		return c.keeping.prune(r.Seq, c.index, p)
 	case *Redact:
 		if p.Seq >= r.Seq {
 			return errors.New("redacts a later record")
@@ -176,6 +186,9 @@ func (c *chain) segment(s *Segment) error {
 }
 
 func (c *chain) seal(r Record, s *Seal) error {
+	if c.booting && c.upcoming == nil {
+		return errors.New("a start without a new key")
+	}
 	claims, err := c.codec.peekSeal(s)
 	if err != nil {
 		return err
@@ -191,7 +204,7 @@ func (c *chain) seal(r Record, s *Seal) error {
 		}
 	}
 	if c.upcoming != nil {
-		c.epoch, c.upcoming, c.lastSeal = *c.upcoming, nil, nil
+		c.epoch, c.upcoming, c.lastSeal, c.booting = *c.upcoming, nil, nil, false
 	}
 	return nil
 }

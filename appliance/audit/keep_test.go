@@ -293,13 +293,18 @@ func TestSealsKeptElsewhere(t *testing.T) {
 		t.Errorf("junk as an anchor: %v", err)
 	}
 	pruned, _ := prunedLog(t)
-	if r := verify(t, pruned, audit.VerifyOptions{Anchors: [][]byte{early.Seal}}); len(r.Anchors) != 1 || r.Anchors[0].State != audit.AnchorPruned {
-		t.Errorf("of a part that was pruned: %+v", r.Anchors)
+	// Nothing in the log can be held against a seal of a part that was pruned, and that is no proof of anything.
+	for accepted, status := range map[bool]audit.Status{false: audit.Incomplete, true: audit.Intact} {
+		r := verify(t, pruned, audit.VerifyOptions{Anchors: [][]byte{early.Seal}, Pruned: accepted})
+		if len(r.Anchors) != 1 || r.Anchors[0].State != audit.AnchorPruned || r.Status != status {
+			t.Errorf("of a part that was pruned: %s, %+v", r.Status, r.Anchors)
+		}
 	}
 }
 
-// A flood of what needs no promise cannot take the room that effects need; it is counted.
-func TestHalfTheQuotaIsForEffects(t *testing.T) {
+// A flood of what nobody at the box asked for cannot take the room of what somebody approves: records are counted, calls
+// refused.
+func TestHalfTheQuotaIsForWhatSomebodyApproves(t *testing.T) {
 	clk, disk := clocktest.New(), audittest.NewDisk()
 	o := audittest.Options(clk, disk)
 	o.Quota = 4 * audit.SegmentSize
@@ -318,9 +323,12 @@ func TestHalfTheQuotaIsForEffects(t *testing.T) {
 	if !room.Collapsed || room.Used > 3*audit.SegmentSize {
 		t.Errorf("room after the flood: %+v", room)
 	}
-	calls := 0
-	for ; calls < 100; calls++ {
-		i := intend(t, l, audittest.Automatic(byte(calls)))
+	own := audittest.Automatic(250)
+	if _, err := l.Intend(t.Context(), own.Entries(), own.Intent, own.Inv); !errors.Is(err, audit.ErrShare) || errors.Is(err, audit.ErrUnavailable) {
+		t.Errorf("a call that nobody at the box asked for: %v", err)
+	}
+	for n := range byte(60) {
+		i := intend(t, l, audittest.Required(clk, n))
 		if _, err := l.Effect(t.Context(), i, audit.EffectRecord{Status: capabilities.Done}); err != nil {
 			t.Fatal(err)
 		}
@@ -353,6 +361,119 @@ func TestHalfTheQuotaIsForEffects(t *testing.T) {
 		t.Errorf("after a restart: %+v", room)
 	}
 	intact(t, disk)
+}
+
+func TestCallsThatRunByThemselvesShareTheirHalf(t *testing.T) {
+	clk, disk := clocktest.New(), audittest.NewDisk()
+	o := audittest.Options(clk, disk)
+	o.Quota = 4 * audit.SegmentSize
+	l, err := audit.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	for ; err == nil; n++ {
+		c := audittest.Automatic(byte(n))
+		c.Inv[1], c.Inv[2] = byte(n>>8), 9
+		var i audit.Intent
+		if i, err = l.Intend(t.Context(), c.Entries(), c.Intent, c.Inv); err == nil {
+			_, err = l.Effect(t.Context(), i, audit.EffectRecord{Status: capabilities.Done})
+		}
+	}
+	if !errors.Is(err, audit.ErrShare) || n < 100 {
+		t.Fatalf("after %d calls: %v", n, err)
+	}
+	i := intend(t, l, audittest.Required(clk, 1))
+	if _, err := l.Effect(t.Context(), i, audit.EffectRecord{Status: capabilities.Done}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// The share is counted the same way after a restart.
+	l, err = audit.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c := audittest.Automatic(7)
+	c.Inv[2] = 1
+	if _, err := l.Intend(t.Context(), c.Entries(), c.Intent, c.Inv); !errors.Is(err, audit.ErrShare) {
+		t.Errorf("after a restart: %v", err)
+	}
+	intend(t, l, audittest.Required(clk, 2))
+	intact(t, disk)
+}
+
+// Each start takes a block, and a log that is full must still open, so that somebody can make room in it.
+func TestAFullLogOpensAgainAndAgain(t *testing.T) {
+	clk, disk := clocktest.New(), audittest.NewDisk()
+	o := audittest.Options(clk, disk)
+	o.Quota = 3 * audit.SegmentSize
+	fill := func(l *audit.Log) {
+		t.Helper()
+		var err error
+		for n := audit.MaxBlob; err == nil || n > 1; n = max(1, n/2) { // to the last block
+			e, _ := audit.BlobOf(audit.BlobRaw, [16]byte{}, make([]byte, n))
+			_, err = l.Barrier(t.Context(), e)
+		}
+		if !errors.Is(err, audit.ErrFull) {
+			t.Fatal(err)
+		}
+	}
+	l, err := audit.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(l)
+	for range 40 {
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if l, err = audit.Open(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer l.Close()
+	admin := approvePrune(t, l)
+	if err := l.Prune(t.Context(), 0, admin); err != nil {
+		t.Errorf("making room by a press: %v", err)
+	}
+	intact(t, disk)
+}
+
+// What somebody does at the box is recorded even when nothing new may begin.
+func TestAPanicIsRecordedInAFullLog(t *testing.T) {
+	clk, disk := clocktest.New(), audittest.NewDisk()
+	o := audittest.Options(clk, disk)
+	o.Quota = 3 * audit.SegmentSize
+	l, err := audit.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for n := 0; err == nil; n++ {
+		c := audittest.Required(clk, byte(n))
+		c.Inv[1] = byte(n >> 8)
+		c.Claims.Inv = c.Inv
+		c.Approval.Receipt = audittest.Sign(audittest.ReceiptKey(), c.Claims)
+		var i audit.Intent
+		if i, err = l.Intend(t.Context(), c.Entries(), c.Intent, c.Inv); err == nil {
+			_, err = l.Effect(t.Context(), i, audit.EffectRecord{Status: capabilities.Done})
+		}
+	}
+	if !errors.Is(err, audit.ErrFull) {
+		t.Fatal(err)
+	}
+	if _, err := l.Barrier(t.Context(), audit.Entry{Payload: audit.Freeze{On: true, By: audit.ByBox}}); err != nil {
+		t.Errorf("a panic: %v", err)
+	}
+	if _, err := l.Barrier(t.Context(), audit.Entry{Payload: audit.Fault{Class: audit.FaultDisplay}}); !errors.Is(err, audit.ErrFull) {
+		t.Errorf("what can wait: %v", err)
+	}
+	if r := intact(t, disk); r.Kinds[audit.KindFreeze] != 1 {
+		t.Error("the panic is not in the log")
+	}
 }
 
 func TestUnknownEffectsAreListedUntilSomebodyLookedForGood(t *testing.T) {

@@ -34,8 +34,10 @@ func (k *keeping) admin(at Seq, a *Admin) error {
 }
 
 // prune checks that what was removed was the front of the log, and that somebody has it or nobody at the box wanted it.
-func (k *keeping) prune(p *Prune) error {
+func (k *keeping) prune(at Seq, present uint32, p *Prune) error {
 	switch {
+	case p.Last >= at || p.LastSegment >= present:
+		return errors.New("removes what is not there yet")
 	case p.FirstSegment != k.pruned:
 		return errors.New("does not continue what was pruned before")
 	case p.Admin != 0 && p.Export == 0:

@@ -20,6 +20,8 @@ var (
 	ErrPoisoned = errors.New("audit: a write failed; restart to recover")
 	// ErrFull comes with ErrUnavailable where there is no room for a spare segment. It passes when room is made.
 	ErrFull = errors.New("audit: no room for another segment; export and prune, or raise the quota")
+	// ErrShare says that calls which nobody approved have had their half of the record. Approved ones go on.
+	ErrShare = errors.New("audit: what runs by itself has had its half of the record; export and prune")
 	// ErrLocked says that another process has the log open.
 	ErrLocked = errors.New("audit: the log is open in another process")
 	// ErrCorrupt says that acknowledged bytes cannot be read. Nothing was changed.
@@ -186,7 +188,7 @@ func (l *Log) Barrier(ctx context.Context, entries ...Entry) (seqs []Seq, err er
 		return nil, err
 	}
 	err = l.do(ctx, func(w *writer) error {
-		if err := w.ready(); err != nil {
+		if err := w.ready(); err != nil && (w.poison != nil || !w.roomAtTheBox(entries)) {
 			return err
 		}
 		if seqs, err = w.add(entries); err != nil {
@@ -228,7 +230,8 @@ func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 
 // Intend is barrier 1: it records entries (proposal, decision, approval, literal payloads) and the intent, and returns
 // when they are sealed and on flash. It fills in the intent's references. An intent that policy did not allow, or for
-// which policy asked for a press that was not given for exactly this call, is refused.
+// which policy asked for a press that was not given for exactly this call, is refused. It fails with ErrShare where calls
+// that nobody approved have had their half of the quota.
 func (l *Log) Intend(ctx context.Context, entries []Entry, intent IntentRecord, inv [16]byte) (Intent, error) {
 	if err := writable(entries); err != nil {
 		return Intent{}, err
@@ -239,6 +242,9 @@ func (l *Log) Intend(ctx context.Context, entries []Entry, intent IntentRecord, 
 			return err
 		}
 		all := append(append([]Entry{}, entries...), Entry{Inv: inv, Payload: intent})
+		if w.budget.spent(len(w.batch)+2*Block) && !w.pressed(all) {
+			return ErrShare
+		}
 		if seqs, err = w.add(all); err != nil {
 			return err
 		}

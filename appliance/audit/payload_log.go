@@ -36,8 +36,8 @@ type Segment struct {
 	ReceiptKey Digest       `cbor:"6,keyasint"`
 	GrantKey   Digest       `cbor:"7,keyasint"`
 	Open       []OpenIntent `cbor:"8,keyasint,omitempty"` // intents without an effect, in order
-	// Other counts the bytes, padding included, of the log's batches so far that hold neither an intent nor an effect, as
-	// the writer counted them: they share half the quota.
+	// Other counts the bytes, padding included, of the log's batches so far that belong to no call that was approved at the
+	// box, as the writer counted them: they share half the quota.
 	Other    uint64 `cbor:"9,keyasint,omitzero"`
 	Exported Seq    `cbor:"10,keyasint,omitzero"` // last record that a complete and good export holds
 	Pruned   uint32 `cbor:"11,keyasint,omitzero"` // segments before this one were pruned, as sealed prune records say

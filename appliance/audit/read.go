@@ -71,6 +71,7 @@ type found struct {
 // walk takes the chain through one segment. It returns nil where the last batch is followed by zeros to the end, and the
 // damage where it cannot go on. end is the offset after the last whole batch with its padding.
 func (c *chain) walk(s segment, index uint32, visit func(found) error) (end int64, err error) {
+	c.index = index
 	offset := 0
 	damaged := func(err error) (int64, error) {
 		return end, &damage{place: place{segment: index, offset: int64(offset), seq: c.next}, err: err}

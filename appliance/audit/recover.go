@@ -143,7 +143,7 @@ func (w *writer) resume(segments []uint32) (found past, err error) {
 		w.chain.resume(s)
 		w.budget.other = s.Other
 	}
-	learn := learner{w: w, turns: turns{emit: func(a anchor) error {
+	learn := learner{w: w, byOwn: map[ID]struct{}{}, turns: turns{emit: func(a anchor) error {
 		found.anchors = append(found.anchors, a)
 		return nil
 	}}}
@@ -189,6 +189,26 @@ func (w *writer) resume(segments []uint32) (found past, err error) {
 type learner struct {
 	w     *writer
 	turns turns
+	byOwn map[ID]struct{} // calls that were promised without a press
+}
+
+// press tells the budget what a batch is about. A call that was promised before the last two segments counts as pressed.
+func (l *learner) press(r Record) {
+	switch p := r.Payload.(type) {
+	case *IntentRecord:
+		if p.Approval == 0 {
+			l.byOwn[r.Inv] = struct{}{}
+			return
+		}
+	case *EffectRecord:
+		if _, own := l.byOwn[r.Inv]; own {
+			delete(l.byOwn, r.Inv)
+			return
+		}
+	default:
+		return
+	}
+	l.w.budget.pressed = true
 }
 
 // read goes through content, which is known to be sound and ends with a batch.
@@ -207,7 +227,7 @@ func (l *learner) read(content []byte) error {
 			return err
 		}
 		l.w.unknown.see(r)
-		l.w.budget.effect = l.w.budget.effect || r.Kind == KindIntent || r.Kind == KindEffect
+		l.press(r)
 		at += f.size
 		if r.Kind == KindSeal {
 			at += (Block - at%Block) % Block
@@ -464,10 +484,12 @@ func (w *writer) start(o Options, found past) error {
 	if !found.anchored {
 		entries = append(entries, Entry{Payload: Fault{Class: FaultStorage, Where: "anchors"}})
 	}
+	w.starting = true
 	seqs, err := w.add(entries)
 	if err != nil {
 		return err
 	}
+	w.starting = false
 	for i, e := range effects {
 		effect := e.Payload.(EffectRecord)
 		w.unknown.see(Record{Seq: seqs[i+1], Inv: e.Inv, Payload: &effect})

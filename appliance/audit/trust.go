@@ -242,6 +242,9 @@ func (v *verifier) anchored(end place) bool {
 			complain(Incomplete, AboutKept, fmt.Sprintf("the log ends before record %d, of which a seal was kept elsewhere: it was rolled back, or that seal is another box's", k.claims.Size))
 		case k.claims.Size < v.report.First:
 			r.State = AnchorPruned
+			if !v.o.Pruned {
+				complain(Incomplete, AboutKept, fmt.Sprintf("record %d, of which a seal was kept elsewhere, was pruned: nothing here can be held against it (--pruned accepts that)", k.claims.Size))
+			}
 		default:
 			r.State = AnchorForked
 			complain(Altered, AboutKept, fmt.Sprintf("record %d is %v", k.claims.Size, errOtherSeal))

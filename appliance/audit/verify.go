@@ -41,6 +41,7 @@ type VerifyOptions struct {
 	Withheld bool   // a copy from which blobs were left out counts as intact
 	// Anchors are seals that somebody kept elsewhere (COSE_Sign1, as in Head.Seal); the log must hold them.
 	Anchors [][]byte
+	Pruned  bool // a seal that was kept elsewhere may be of a part that was pruned since
 	// Visit sees each record in order, before anybody knows whether a seal vouches for it. An error ends the walk.
 	Visit func(Entered) error
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"assent.home.arpa/appliance/clock"
@@ -55,7 +56,8 @@ type writer struct {
 
 	wall wallReading
 
-	poison error
+	starting bool
+	poison   error
 }
 
 // wallReading is what the wall clock was when last looked at.
@@ -76,7 +78,7 @@ func (w *writer) room() Room {
 	if w.spare {
 		n++
 	}
-	return Room{Quota: w.quota, Used: n * SegmentSize, Collapsed: w.budget.spent(Block)}
+	return Room{Quota: w.quota, Used: n * SegmentSize, Full: !w.spare, Collapsed: w.budget.spent(Block)}
 }
 
 // usable reports why nothing may be written any more.
@@ -103,6 +105,37 @@ func (w *writer) ready() error {
 	return w.makeSpare()
 }
 
+// pressed reports whether entries promise or settle a call that somebody approved at the box.
+func (w *writer) pressed(entries []Entry) bool {
+	return slices.ContainsFunc(entries, func(e Entry) bool {
+		switch p := e.Payload.(type) {
+		case Approval:
+			return p.Outcome == Approved
+		case IntentRecord, EffectRecord:
+			return w.chain.calls.pressed(e.Inv)
+		}
+		return false
+	})
+}
+
+// roomAtTheBox reports whether what somebody does at the box can still be recorded where nothing new may begin: a panic, an
+// export, leave to prune. The outcomes of calls under way come first.
+func (w *writer) roomAtTheBox(entries []Entry) bool {
+	for _, e := range entries {
+		switch p := e.Payload.(type) {
+		case Freeze, Admin, Export, Observe:
+		case Blob:
+			if len(p.Bytes) > Block {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	left := SegmentSize - w.offset - int64(len(w.batch))
+	return left > int64(len(w.chain.calls.openIntents())+2)*Block+sealRoom
+}
+
 // roomForOutcomes refuses what matters less than the effects of calls under way.
 func (w *writer) roomForOutcomes() error {
 	if w.spare || SegmentSize-w.offset-int64(len(w.batch)) > outcomeRoom {
@@ -127,9 +160,10 @@ func (w *writer) maintain() {
 // add puts entries into the batch, all or none, and rolls to the next segment where they do not fit.
 func (w *writer) add(entries []Entry) ([]Seq, error) {
 	for rolled := false; ; rolled = true {
+		pressed := w.pressed(entries)
 		seqs, fits, err := w.tryAdd(entries)
 		if err == nil && fits {
-			w.budget.saw(entries)
+			w.budget.pressed = w.budget.pressed || pressed
 		}
 		if err != nil || fits {
 			return seqs, err
@@ -334,6 +368,7 @@ func (w *writer) begin(index uint32) error {
 		}
 	}
 	w.file, w.index, w.offset, w.spare = f, index, 0, false
+	w.chain.index = index
 	return nil
 }
 
@@ -344,7 +379,12 @@ func (w *writer) makeSpare() error {
 	if w.file == nil {
 		index = 0
 	}
-	for int64(index-w.first+1)*SegmentSize > w.quota {
+	quota := w.quota
+	if w.starting {
+		// A log that is full must open, or nobody could make room in it.
+		quota += SegmentSize
+	}
+	for int64(index-w.first+1)*SegmentSize > quota {
 		pruned, err := w.pruneExported()
 		if err != nil {
 			return err

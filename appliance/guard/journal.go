@@ -25,6 +25,7 @@ type journal struct {
 	mu     sync.Mutex
 	log    *audit.Log // nil where it could not be opened
 	err    error
+	begun  map[audit.ID]lostCall // proposed and waiting at the panel
 	flying map[audit.ID]lostCall // promised, and without an effect
 }
 
@@ -41,7 +42,7 @@ type lostCall struct {
 
 // openJournal never fails: a guard without an audit lets people chat. state is told of each change, the first included.
 func openJournal(ctx context.Context, o audit.Options, state func(error), lost func(context.Context, lostCall)) *journal {
-	j := &journal{options: o, state: state, lost: lost, flying: map[audit.ID]lostCall{}}
+	j := &journal{options: o, state: state, lost: lost, begun: map[audit.ID]lostCall{}, flying: map[audit.ID]lostCall{}}
 	j.open(ctx)
 	return j
 }
@@ -172,6 +173,7 @@ func (j *journal) Append(ctx context.Context, entries ...audit.Entry) error {
 	if err != nil {
 		return err
 	}
+	j.hear(entries)
 	return j.noted(log.Append(ctx, entries...), false)
 }
 
@@ -181,8 +183,37 @@ func (j *journal) Barrier(ctx context.Context, entries ...audit.Entry) error {
 	if err != nil {
 		return err
 	}
-	_, err = log.Barrier(ctx, entries...)
-	return j.noted(err, true)
+	if _, err = log.Barrier(ctx, entries...); err == nil {
+		j.hear(entries)
+	}
+	// What somebody does at the box is recorded in a full log as well, and proves no room for anything else.
+	return j.noted(err, !log.Room().Full)
+}
+
+// hear remembers what calls are about until they are promised or refused.
+func (j *journal) hear(entries []audit.Entry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range entries {
+		l := j.begun[e.Inv]
+		switch p := e.Payload.(type) {
+		case audit.Proposal:
+			l.proposal = p
+		case audit.Blob:
+			if p.Purpose != audit.BlobArguments {
+				continue
+			}
+			l.args = p.Bytes
+		case audit.Decision:
+			if p.Verdict == audit.Refuse {
+				delete(j.begun, e.Inv)
+			}
+			continue
+		default:
+			continue
+		}
+		j.begun[e.Inv] = l
+	}
 }
 
 // Intend implements executor.Journal.
@@ -193,29 +224,22 @@ func (j *journal) Intend(ctx context.Context, entries []audit.Entry, intent audi
 	}
 	i, err := log.Intend(ctx, entries, intent, inv)
 	if err == nil {
-		j.flies(i, entries)
+		j.hear(entries)
+		j.flies(i)
 	}
 	return i, j.noted(err, true)
 }
 
 // flies remembers what was promised, for the case that nobody will be able to say what became of it.
-func (j *journal) flies(i audit.Intent, entries []audit.Entry) {
-	l := lostCall{inv: i.Inv(), intent: i.Seq()}
-	for _, e := range entries {
-		switch p := e.Payload.(type) {
-		case audit.Proposal:
-			l.proposal = p
-		case audit.Blob:
-			if p.Purpose == audit.BlobArguments {
-				l.args = p.Bytes
-			}
-		}
-	}
+func (j *journal) flies(i audit.Intent) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	l := j.begun[i.Inv()]
+	delete(j.begun, i.Inv())
+	l.inv, l.intent = i.Inv(), i.Seq()
 	if wall, state := j.options.Clock.Wall(); state != clock.Unset {
 		l.wall = wall.UnixMilli()
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	j.flying[l.inv] = l
 }
 

@@ -126,6 +126,11 @@ type journal struct {
 
 func (j *journal) Err() error { return j.err }
 
+func (j *journal) Barrier(ctx context.Context, entries ...audit.Entry) error {
+	_, err := j.Log.Barrier(ctx, entries...)
+	return err
+}
+
 func (j *journal) Intend(ctx context.Context, entries []audit.Entry, intent audit.IntentRecord, inv [16]byte) (audit.Intent, error) {
 	i, err := j.Log.Intend(ctx, entries, intent, inv)
 	if j.slow != nil {

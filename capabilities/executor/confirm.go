@@ -30,6 +30,11 @@ func (e *Executor) confirm(ctx context.Context, c *call, pending func(ipc.Pendin
 		return rejected(capabilities.StageConfirm, capabilities.CodeBusy)
 	}
 	defer e.dequeue(c)
+	// What waits at the panel is on flash before anybody sees it: if the power goes now, the log says what was asked.
+	if err := e.cfg.Journal.Barrier(ctx, append(c.proposalEntries(e), c.entry(c.allowed()))...); err != nil {
+		return rejected(capabilities.StageConfirm, capabilities.CodeAuditUnavailable)
+	}
+	c.noted = true
 	pending(c.pendingMessage())
 
 	person := c.Turn.person

@@ -183,7 +183,12 @@ func TestNoAuditNoExecution(t *testing.T) {
 			})
 			o := b.invoke(b.turn(adult(), executor.NewConversation(nil)), name, args)
 			if len(b.courier.Calls()) == 0 {
-				b.want(o, capabilities.StageExecute, capabilities.Failed, capabilities.CodeAuditUnavailable)
+				switch shown := len(b.desk.requests()) > 0; {
+				case !shown && name == "find_pages__v1": // nothing is shown that is not on flash
+					b.want(o, capabilities.StageConfirm, capabilities.Rejected, capabilities.CodeAuditUnavailable)
+				default:
+					b.want(o, capabilities.StageExecute, capabilities.Failed, capabilities.CodeAuditUnavailable)
+				}
 				continue
 			}
 			if at == 1 || before >= at {
@@ -191,6 +196,29 @@ func TestNoAuditNoExecution(t *testing.T) {
 			}
 			break // barrier 1 was through before the fault
 		}
+	}
+}
+
+// TestWhatWaitsAtThePanelIsOnFlash: if the power goes while a card waits, the log says what was asked.
+func TestWhatWaitsAtThePanelIsOnFlash(t *testing.T) {
+	b := newBox(t)
+	kinds := map[audit.Kind]int{}
+	b.desk.do(func(_ context.Context, r confirm.Request) confirm.Outcome {
+		image := b.disk.Crash(func(int) int { return 0 })
+		_, err := audit.Verify(t.Context(), image.FS(), audit.VerifyOptions{Visit: func(e audit.Entered) error {
+			if e.Inv == audit.ID(r.Inv) {
+				kinds[e.Kind]++
+			}
+			return nil
+		}})
+		if err != nil {
+			t.Error(err)
+		}
+		return confirm.Denied
+	})
+	b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query)
+	if kinds[audit.KindProposal] != 1 || kinds[audit.KindDecision] != 1 || kinds[audit.KindBlob] == 0 {
+		t.Errorf("on flash while the card waits: %v", kinds)
 	}
 }
 

@@ -43,6 +43,7 @@ type Desk interface {
 
 // Journal is the audit. *audit.Log is one but for Err, which says why nothing more can be recorded, or nil.
 type Journal interface {
+	Barrier(ctx context.Context, entries ...audit.Entry) error
 	Append(ctx context.Context, entries ...audit.Entry) error
 	Intend(ctx context.Context, entries []audit.Entry, intent audit.IntentRecord, inv [16]byte) (audit.Intent, error)
 	Effect(ctx context.Context, intent audit.Intent, effect audit.EffectRecord, entries ...audit.Entry) (audit.Seq, error)
@@ -151,6 +152,7 @@ type call struct {
 	taint   []string
 
 	queued    time.Duration // confirm, on the boot clock
+	noted     bool          // proposal and policy's verdict are on flash
 	asked     bool          // the panel was involved
 	decision  confirm.Decision
 	withdrawn wait // zero unless somebody took it back

@@ -23,10 +23,7 @@ const (
 // end records that a stage ended the call and returns the outcome. Nothing was executed, so an audit that cannot take the
 // record changes no effect; but it is said.
 func (e *Executor) end(ctx context.Context, c *call, end *ending) ipc.Outcome {
-	entries := c.proposalEntries(e)
-	if c.verdict.Allow {
-		entries = append(entries, c.entry(c.allowed()))
-	}
+	entries := c.beginning(e)
 	entries = append(entries, c.approvalEntries()...)
 	if c.withdrawn.by == audit.ByPhone {
 		entries = append(entries, c.entry(audit.Withdraw{By: audit.ByPhone, Slot: c.withdrawn.slot, Deny: c.withdrawn.denied}))
@@ -46,8 +43,7 @@ func (e *Executor) end(ctx context.Context, c *call, end *ending) ipc.Outcome {
 
 // intend is barrier 1: it returns once the promise is on flash.
 func (e *Executor) intend(ctx context.Context, c *call, p permission, until time.Duration) (audit.Intent, error) {
-	entries := append(c.proposalEntries(e), c.entry(c.allowed()))
-	entries = append(entries, c.approvalEntries()...)
+	entries := append(c.beginning(e), c.approvalEntries()...)
 	intent := audit.IntentRecord{
 		ArgsDigest: c.args, EffectID: audit.ID(c.inv), RequestDigest: c.request, Deadline: until,
 		Class: c.spec.Class, Idempotent: c.spec.Idempotent, ReceiptDigest: p.evidence.Digest,
@@ -129,6 +125,18 @@ func (c *call) keep(entries []audit.Entry, purpose audit.Purpose, b []byte) []au
 	}
 	blob, _ := audit.BlobOf(purpose, c.inv, b)
 	return append(entries, blob)
+}
+
+// beginning is the proposal and, where policy passed it, that verdict, unless both were recorded before the card was shown.
+func (c *call) beginning(e *Executor) []audit.Entry {
+	if c.noted {
+		return nil
+	}
+	entries := c.proposalEntries(e)
+	if c.verdict.Allow {
+		entries = append(entries, c.entry(c.allowed()))
+	}
+	return entries
 }
 
 // proposalEntries is the candidate as it came, and as far as it was understood. Of what nobody asked for only digests

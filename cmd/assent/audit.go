@@ -29,6 +29,7 @@ type auditFlags struct {
 	root     string
 	head     string
 	withheld bool
+	pruned   bool
 	anchors  []string
 }
 
@@ -37,11 +38,12 @@ func (f *auditFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.root, "root", "", "the box's root key (64 hex digits), as noted when it was set up")
 	cmd.Flags().StringVar(&f.head, "head", "", "a head code (8 characters) that the box showed; the log must hold it")
 	cmd.Flags().StringArrayVar(&f.anchors, "anchor", nil, "a file with seals that a phone or an export kept; the log must hold them (may be repeated)")
+	cmd.Flags().BoolVar(&f.pruned, "pruned", false, "accept that the part that an anchor is of was pruned since")
 	cmd.Flags().BoolVar(&f.withheld, "withheld", false, "count a log as intact from which literal texts were left out without saying so")
 }
 
 func (f *auditFlags) options() (audit.VerifyOptions, error) {
-	o := audit.VerifyOptions{AllSeals: f.all, Withheld: f.withheld}
+	o := audit.VerifyOptions{AllSeals: f.all, Withheld: f.withheld, Pruned: f.pruned}
 	if f.head != "" {
 		head, err := headCode(f.head)
 		if err != nil {

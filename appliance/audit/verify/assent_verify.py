@@ -5,7 +5,7 @@ It is written from FORMAT.md and audit.cddl and shares no code with the box, so 
 program's reading of it. It needs Python 3.9 and the package "cryptography" (Debian: python3-cryptography). CBOR is read
 here and not by a library, because libraries accept encodings that the format forbids.
 
-    assent_verify.py PATH [--all-seals] [--root HEX] [--head CODE] [--anchor FILE]... [--withheld] [--json]
+    assent_verify.py PATH [--all-seals] [--root HEX] [--head CODE] [--anchor FILE]... [--withheld] [--pruned] [--json]
 
 PATH is the directory with the segments, or one with a directory "log" in it. Exit status: 0 intact, 1 altered, 2 incomplete,
 or nothing to judge, 3 wrong usage. A copy that says itself that literal texts were left out is intact without them.
@@ -28,6 +28,7 @@ SEGMENT, BLOCK = 1 << 20, 4096
 MAX_BODY, MAX_BLOB_BODY = 4096, 65536 + 512
 MAX_LIST, MAX_NESTING = 256, 8
 MAX_LIVE, MAX_OPEN = 4096, 64  # invocations that did not end, and intents without an effect, at one time
+MAX_ENDED = 65536  # invocations of one boot that ended and are remembered
 
 RECORD, BLOB = 0, 1  # classes of frames
 ZERO = bytes(32)
@@ -38,6 +39,7 @@ CONFIRM, REFUSE = 2, 3  # verdict
 APPROVED = 1  # outcome
 BOX = 1  # actor
 PRUNE = 10  # action
+START = 1  # reason of an epoch
 
 INTACT, ALTERED, INCOMPLETE = "intact", "altered", "incomplete"
 EXIT = {INTACT: 0, ALTERED: 1, INCOMPLETE: 2}
@@ -420,20 +422,28 @@ class Calls:
     KINDS = ("proposal", "decision", "approval", "intent", "effect", "withdraw")
 
     def __init__(self):
-        self.live, self.ended = {}, set()
+        self.live, self.ended = {}, {}  # what ended, oldest first
+        self.boot = None
         self.partial = False  # the beginning of the log is gone: until the next start, calls appear in their middle
 
     def open(self):
         return sorted([call["intent"], inv] for inv, call in self.live.items() if "intent" in call)
 
-    def restart(self):
-        """A start ends all but the promised effects."""
+    def restart(self, boot):
+        """A start ends all but the promised effects. What ended stays ended until the kernel's boot is another."""
         self.live = {inv: call for inv, call in self.live.items() if "intent" in call}
-        self.ended, self.partial = set(), False
+        if boot != self.boot:
+            self.ended = {}
+        self.boot, self.partial = boot, False
 
     def end(self, inv):
         del self.live[inv]
-        self.ended.add(inv)
+        self.ended[inv] = True
+
+    def trim(self):
+        """Between batches, forget the oldest that ended."""
+        for inv in list(self.ended)[: max(0, len(self.ended) - MAX_ENDED)]:
+            del self.ended[inv]
 
     def take(self, r, unsealed, receipt_key):
         """Check one record. unsealed is the first record that no seal follows yet."""
@@ -523,9 +533,9 @@ class Problem(Exception):
 class Verifier:
     """Reads one log from its first frame to its last, and remembers what later records must agree with."""
 
-    def __init__(self, segments, anchors=b"", kept=(), all_seals=False, root=None, head=None, withheld=False):
+    def __init__(self, segments, anchors=b"", kept=(), all_seals=False, root=None, head=None, withheld=False, pruned=False):
         self.segments = segments  # [(number, path)], in order
-        self.all_seals, self.want_root, self.may_withhold = all_seals, root, withheld
+        self.all_seals, self.want_root, self.may_withhold, self.may_be_pruned = all_seals, root, withheld, pruned
         self.want_head = head  # a code that was not met yet
         self.anchors = Anchors(anchors)
         self.kept = [signed.claims for signed in kept]  # seals that were not met yet
@@ -668,16 +678,23 @@ class Verifier:
         kept = (self.exported, self.export, self.pruned)
         need((r["exported"] or 0, r["export"] or 0, r["pruned"] or 0) == kept, "the segment record has another export or prune")
 
-    def on_boot(self, *_):
-        self.calls.restart()
+    booting = False  # a boot record was read, and its epoch was not
+
+    def on_boot(self, r, *_):
+        self.booting = True
+        self.calls.restart(r.boot)
 
     def on_epoch(self, r, frame, _):
         need(r["n"] == self.keys[0] + 1, "the epoch is not the next one")
+        need((r["reason"] == START) == self.booting, "a start, and only a start, begins an epoch for that reason")
+        need(r["reason"] == START or keys_of(r)[2:] == self.keys[2:], "other receipt or grant keys without a start")
         self.coming = (keys_of(r), frame.body)
 
     def on_seal(self, r, frame, _):
         signed = seal_of(r, self.link)
         need((signed.claims["epoch"], signed.claims["first"]) == (self.keys[0], self.unsealed), "a seal's claims are not true")
+        need(self.coming or not self.booting, "a start without a new key")
+        self.calls.trim()
         need(all(c == signed.claims for c in self.kept if c["size"] == r.seq), OTHER_SEAL)
         self.kept = [c for c in self.kept if c["size"] != r.seq]
         if code(frame.link) == self.want_head:
@@ -686,7 +703,7 @@ class Verifier:
             need(signed.verifies(self.keys[1]), "the seal does not verify")
         self.seals, self.last_seal = self.seals + 1, signed
         if self.coming:
-            (self.keys, epoch), self.coming, self.last_seal = self.coming, None, None
+            (self.keys, epoch), self.coming, self.last_seal, self.booting = self.coming, None, None, False
             if self.root and self.anchors.advance():
                 need(self.anchors.bodies == [epoch, frame.body], "the anchors name another epoch")
 
@@ -703,7 +720,8 @@ class Verifier:
             need(r["by"] == BOX, "approved by somebody who is not at the box")
             self.approved = r.seq
 
-    def on_prune(self, r, *_):
+    def on_prune(self, r, _, number):
+        need(r["last"] < r.seq and r["last-segment"] < number, "a prune record removes what is not there yet")
         need(r["first-segment"] == self.pruned, "a prune record does not continue the last one")
         need((r["export"] is None) != (r["admin"] is None), "a prune record needs an export or an approval")
         if r["export"]:
@@ -737,6 +755,8 @@ class Verifier:
                 return self.at_end("the log ends before a seal that was kept elsewhere: it was rolled back", INCOMPLETE)
             if claims["size"] >= self.first:
                 return self.at_end(OTHER_SEAL, ALTERED)
+            if not self.may_be_pruned:
+                return self.at_end("what a seal that was kept elsewhere is of was pruned", INCOMPLETE)
         try:
             if self.anchors.advance():
                 return self.at_end("the anchors know a later epoch: the log was rolled back", INCOMPLETE)
@@ -845,6 +865,7 @@ def main(argv):
     parser.add_argument("--head", metavar="CODE", help="a head's code (8 characters) that the panel showed; the log must hold it")
     parser.add_argument("--anchor", metavar="FILE", action="append", default=[], help="seals that a phone or an export kept; the log must hold them")
     parser.add_argument("--withheld", action="store_true", help="accept that blobs were left out and neither a record nor the copy says so")
+    parser.add_argument("--pruned", action="store_true", help="accept an anchor of a part that was pruned since")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--batch", action="store_true", help="read the arguments of many logs from standard input, as JSON lines")
     try:
@@ -858,7 +879,7 @@ def main(argv):
             return 0
         if not args.path:
             raise Usage("say which directory; --help explains")
-        report = verify(args.path, args.anchor, args.root, args.head, args.withheld, all_seals=args.all_seals)
+        report = verify(args.path, args.anchor, args.root, args.head, args.withheld, all_seals=args.all_seals, pruned=args.pruned)
     except (Usage, Nothing) as why:
         print(f"assent_verify: {why}", file=sys.stderr)
         return 3 if isinstance(why, Usage) else 2
