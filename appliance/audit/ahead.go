@@ -169,24 +169,39 @@ func (a *readAhead) stop() {
 	a.done.Wait()
 }
 
+// openRegular opens a file of a log, and returns its size. What is none is not opened, be it a link to one: to open a pipe
+// waits for somebody who writes to it, a device may have no end, and where a link leads is for nobody to say.
+func openRegular(fsys fs.FS, name string) (f fs.File, size int64, err error) {
+	info, err := fs.Lstat(fsys, name)
+	if err != nil {
+		return nil, 0, fmt.Errorf("audit: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("audit: %s is not a file: a log is made of files only", name)
+	}
+	if f, err = fsys.Open(name); err != nil {
+		return nil, 0, fmt.Errorf("audit: %w", err)
+	}
+	if info, err = f.Stat(); err != nil {
+		f.Close()
+		return nil, 0, fmt.Errorf("audit: %w", err)
+	}
+	return f, info.Size(), nil
+}
+
 // load reads a segment's file, and one byte more than it may have.
 func load(fsys fs.FS, index uint32, m memory) *loaded {
 	if m.content == nil {
 		m.content = make([]byte, SegmentSize+1)
 	}
 	l := &loaded{memory: m, ready: make(chan struct{})}
-	f, err := fsys.Open(segmentName(index))
+	f, size, err := openRegular(fsys, segmentName(index))
 	if err != nil {
-		l.err = fmt.Errorf("audit: %w", err)
+		l.err = err
 		return l
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		l.err = fmt.Errorf("audit: %w", err)
-		return l
-	}
-	l.size = info.Size()
+	l.size = size
 	n, err := io.ReadFull(f, m.content)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		l.err = fmt.Errorf("audit: reading: %w", err)

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -39,34 +40,39 @@ func appendAnchor(dst []byte, a anchor) []byte {
 	return dst
 }
 
-// parseAnchor takes the first entry of b apart. errShort means that b ends within it.
+// parseAnchor takes the first entry of b apart. errShort means that b ends within it, and that what is there may have been
+// the beginning of one: a power cut leaves nothing else.
 func parseAnchor(b []byte) (a anchor, size int, err error) {
-	if len(b) < 2 {
+	if len(b) == 0 || len(b) == 1 && (b[0] == 0x82 || b[0] == 0x84) {
 		return anchor{}, 0, errShort
 	}
 	var prev []byte
 	var parts []*[]byte
-	switch [2]byte(b) {
-	case [2]byte{0x82, 0}:
+	switch {
+	case bytes.HasPrefix(b, []byte{0x82, 0}):
 		parts = []*[]byte{&a.genesis}
-	case [2]byte{0x84, 1}:
+	case bytes.HasPrefix(b, []byte{0x84, 1}):
 		parts = []*[]byte{&prev, &a.epoch, &a.seal}
 	default:
-		return anchor{}, 0, fmt.Errorf("%w: no anchor begins with %x", ErrMalformed, b[:2])
+		return anchor{}, 0, fmt.Errorf("%w: no anchor begins with %x", ErrMalformed, b[:min(2, len(b))])
 	}
 	size = 2
 	for _, part := range parts {
-		content, n, err := parseBytes(b[size:])
+		most := uint64(MaxBody)
+		if part == &prev {
+			most = uint64(len(a.prev))
+		}
+		content, n, err := parseBytes(b[size:], most)
 		if err != nil {
 			return anchor{}, 0, err
 		}
 		*part, size = content, size+n
-	}
-	if a.genesis == nil {
-		if len(prev) != len(a.prev) {
-			return anchor{}, 0, fmt.Errorf("%w: a link is %d bytes", ErrMalformed, len(prev))
+		if part == &prev {
+			if len(prev) != len(a.prev) {
+				return anchor{}, 0, fmt.Errorf("%w: a link is %d bytes", ErrMalformed, len(prev))
+			}
+			a.prev = Digest(prev)
 		}
-		a.prev = Digest(prev)
 	}
 	return a, size, nil
 }

@@ -229,8 +229,8 @@ func stamp(r *Record, clk clock.Clock, bootID ID) {
 	r.BootID, r.Boot, r.Salt = bootID, clk.Boot(), newSalt()
 	wall, state := clk.Wall()
 	r.Wall, r.Clock = 0, clock.Unset
-	if state != clock.Unset && wall.UnixMilli() > 0 {
-		r.Wall, r.Clock = wall.UnixMilli(), state
+	if now := wall.UnixMilli(); state != clock.Unset && now > 0 && now <= MaxWall {
+		r.Wall, r.Clock = now, state
 	}
 }
 

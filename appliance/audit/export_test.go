@@ -66,7 +66,7 @@ func (c codec) decodeSlowly(b []byte) (Record, error) {
 		return Record{}, err
 	}
 	p := blank(raw.Kind)
-	if p == nil || len(b) > bodyLimit(raw.Kind) || raw.Clock > clock.Synced || raw.Boot < 0 || (raw.Clock == clock.Unset) != (raw.Wall == 0) {
+	if p == nil || len(b) > bodyLimit(raw.Kind) || raw.Clock > clock.Synced || raw.Boot < 0 || raw.Wall < 0 || raw.Wall > MaxWall || (raw.Clock == clock.Unset) != (raw.Wall == 0) {
 		return Record{}, errors.New("out of range")
 	}
 	if err := c.decode(raw.Payload, p); err != nil {
@@ -197,3 +197,9 @@ func Approve(p Proposal, r Record, a *Approval, key Digest, verified []byte, wit
 	k := call{proposal: p, verdict: Confirm}
 	return k.approve(r, a, Epoch{ReceiptKey: key}, &opened)
 }
+
+// Barred reports whether a character may be in no text.
+func Barred(r rune) bool { return barred(r) }
+
+// LinkOf is a frame's link.
+func LinkOf(prev Digest, class byte, body Digest) Digest { return link(prev, class, body) }

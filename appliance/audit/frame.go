@@ -92,7 +92,7 @@ func parseFrame(b []byte) (rawFrame, error) {
 		f.redacted = true
 		f.size++
 	}
-	content, n, err := parseBytes(b[f.size:])
+	content, n, err := parseBytes(b[f.size:], MaxBlob+512)
 	if err != nil {
 		return rawFrame{}, err
 	}
@@ -105,7 +105,7 @@ func parseFrame(b []byte) (rawFrame, error) {
 	} else {
 		f.body, f.digest = content, sha256.Sum256(content)
 	}
-	l, n, err := parseBytes(b[f.size:])
+	l, n, err := parseBytes(b[f.size:], MaxBlob+512)
 	if err != nil {
 		return rawFrame{}, err
 	}
@@ -117,8 +117,9 @@ func parseFrame(b []byte) (rawFrame, error) {
 	return f, nil
 }
 
-// parseBytes reads a byte string in its shortest form and returns it with the number of bytes that it took.
-func parseBytes(b []byte) (content []byte, size int, err error) {
+// parseBytes reads a byte string of at most most bytes in its shortest form and returns it with the number of bytes that it
+// took. errShort means that b ends where one may still have gone on.
+func parseBytes(b []byte, most uint64) (content []byte, size int, err error) {
 	if len(b) == 0 {
 		return nil, 0, errShort
 	}
@@ -147,7 +148,7 @@ func parseBytes(b []byte) (content []byte, size int, err error) {
 	if n < least {
 		return nil, 0, fmt.Errorf("%w: length of a byte string is not in its shortest form", ErrMalformed)
 	}
-	if n > MaxBlob+512 {
+	if n > most {
 		return nil, 0, fmt.Errorf("%w: byte string of %d bytes", ErrMalformed, n)
 	}
 	end := 1 + width + int(n)

@@ -3,6 +3,7 @@ package audit
 import (
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"time"
 
 	"assent.home.arpa/appliance/clock"
@@ -245,7 +246,12 @@ func (g Genesis) check() error {
 	return nil
 }
 
-func (s Segment) check() error { return nil }
+func (s Segment) check() error {
+	if len(s.Open) > maxOpen {
+		return fmt.Errorf("%d effects are under way, at most %d can be", len(s.Open), maxOpen)
+	}
+	return nil
+}
 
 func (b Boot) check() error {
 	if b.Program > ProgramSimulator {

@@ -15,6 +15,7 @@ const (
 	segmentSuffix    = ".cborseq"
 	spareSuffix      = ".spare"
 	quarantinePrefix = "torn-"
+	indexDigits      = 8 // of a segment's name
 )
 
 func segmentName(index uint32) string { return fmt.Sprintf("seg-%08d%s", index, segmentSuffix) }
@@ -30,7 +31,7 @@ func indexes(names []string, suffix string) []uint32 {
 		}
 		digits, ok = strings.CutPrefix(digits, "seg-")
 		i, err := strconv.ParseUint(digits, 10, 32)
-		if !ok || err != nil || fmt.Sprintf("%08d", i) != digits {
+		if !ok || err != nil || len(digits) != indexDigits {
 			continue
 		}
 		found = append(found, uint32(i))

@@ -23,7 +23,7 @@ type Record struct {
 	BootID ID
 	// Boot is the time on CLOCK_BOOTTIME. Within a boot it never runs backwards, but only Seq orders records.
 	Boot time.Duration
-	// Wall is Unix milliseconds, 0 where Clock is clock.Unset.
+	// Wall is Unix milliseconds, 0 where Clock is clock.Unset, and MaxWall at most.
 	Wall  int64
 	Clock clock.State
 	// Salt keeps a body with few possible contents from being guessed once it is redacted to its hash.
@@ -202,7 +202,7 @@ func (c codec) decodeBody(b []byte) (Record, error) {
 		return Record{}, fmt.Errorf("%w: no such kind of record: %d", ErrMalformed, r.Kind)
 	case len(b) > bodyLimit(r.Kind):
 		return Record{}, fmt.Errorf("%w: %s: %d bytes, at most %d are allowed", ErrMalformed, r.Kind, len(b), bodyLimit(r.Kind))
-	case r.Clock > clock.Synced, r.Boot < 0, (r.Clock == clock.Unset) != (r.Wall == 0):
+	case r.Clock > clock.Synced, r.Boot < 0, r.Wall < 0, r.Wall > MaxWall, (r.Clock == clock.Unset) != (r.Wall == 0):
 		return Record{}, fmt.Errorf("%w: %s: times or clock state are out of range", ErrMalformed, r.Kind)
 	}
 	err := c.layouts.payloads[r.Kind].read(&d, reflect.ValueOf(p).Elem(), true)

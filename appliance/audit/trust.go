@@ -19,12 +19,15 @@ type keyChain struct {
 	pending bool
 }
 
-func (c codec) openKeyChain(fsys fs.FS) *keyChain {
-	f, err := fsys.Open(anchorsFile)
-	if err != nil {
-		return &keyChain{}
+func (c codec) openKeyChain(fsys fs.FS) (*keyChain, error) {
+	f, _, err := openRegular(fsys, anchorsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &keyChain{}, nil
 	}
-	return &keyChain{file: f, reader: c.anchors(f)}
+	if err != nil {
+		return nil, err
+	}
+	return &keyChain{file: f, reader: c.anchors(f)}, nil
 }
 
 func (k *keyChain) close() {
@@ -130,9 +133,9 @@ func (v *verifier) beginAt(index uint32) error {
 
 // head reads what the segment record is in.
 func (v *verifier) head(index uint32) ([]byte, error) {
-	f, err := v.fsys.Open(segmentName(index))
+	f, _, err := openRegular(v.fsys, segmentName(index))
 	if err != nil {
-		return nil, fmt.Errorf("audit: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	b := make([]byte, Block)

@@ -86,6 +86,7 @@ type verifier struct {
 	report Report
 	// missing holds the seq and body digest of redacted blobs that no redact record has explained yet.
 	missing  map[Seq]Digest
+	lost     bool // there were more of them than are remembered
 	sawHead  bool
 	segments []uint32
 	ahead    *readAhead
@@ -95,7 +96,8 @@ type verifier struct {
 	kept     []keptSeal
 }
 
-// maxMissing bounds how many withheld blobs are remembered; a log with more is simply reported as incomplete.
+// maxMissing bounds how many redacted blobs are remembered until a record explains them. Where there were more, nobody can
+// say any more whether all were explained, and the log is incomplete whatever was asked for.
 const maxMissing = 1 << 16
 
 // Verify reads the log in fsys (the directory with the segments, or one with a log directory in it) and judges it. It
@@ -112,7 +114,9 @@ func Verify(ctx context.Context, fsys fs.FS, o VerifyOptions) (Report, error) {
 	if err := v.find(); err != nil {
 		return Report{}, err
 	}
-	v.keys = v.chain.codec.openKeyChain(v.fsys)
+	if v.keys, err = v.chain.codec.openKeyChain(v.fsys); err != nil {
+		return Report{}, err
+	}
 	defer v.keys.close()
 	if err := v.walk(); err != nil {
 		return Report{}, err
@@ -219,8 +223,12 @@ func (v *verifier) visit(f found) error {
 	r := &v.report
 	r.Records++
 	r.Kinds[f.Kind]++
-	if f.frame.redacted && len(v.missing) < maxMissing {
-		v.missing[f.seq] = f.frame.digest
+	if f.frame.redacted {
+		if len(v.missing) < maxMissing {
+			v.missing[f.seq] = f.frame.digest
+		} else {
+			v.lost = true
+		}
 	}
 	if err := v.keys.visit(f); err != nil {
 		return &damage{place: f.place, err: err, written: true, about: AboutAnchors}
@@ -257,9 +265,9 @@ func (v *verifier) judge(d *damage) error {
 	if d.written || d.segment != v.segments[len(v.segments)-1] {
 		status = Altered
 	} else {
-		f, err := v.fsys.Open(segmentName(d.segment))
+		f, _, err := openRegular(v.fsys, segmentName(d.segment))
 		if err != nil {
-			return fmt.Errorf("audit: %w", err)
+			return err
 		}
 		defer f.Close()
 		b := make([]byte, SegmentSize)
@@ -296,6 +304,10 @@ func (v *verifier) finish() {
 		return
 	}
 	v.report.Withheld = len(v.missing)
+	if v.lost {
+		v.problem(Incomplete, AboutTexts, end, fmt.Sprintf("more than %d blobs are missing at one time, and not all can be accounted for", maxMissing))
+		return
+	}
 	if len(v.missing) > 0 && !v.o.Withheld {
 		v.problem(Incomplete, AboutTexts, end, fmt.Sprintf("literal texts were left out of this copy, %d in all, and no record says why", len(v.missing)))
 	}

@@ -99,7 +99,7 @@ func Write(ctx context.Context, src fs.FS, dst Volume, o Options) (Report, error
 		return Report{}, err
 	}
 	o.Redact = o.Redact || Redacted(log) // there is nothing more to be had
-	before, err := audit.Verify(ctx, log, audit.VerifyOptions{Withheld: true, Visit: func(e audit.Entered) error {
+	before, err := audit.Verify(ctx, log.FS, audit.VerifyOptions{Withheld: true, Visit: func(e audit.Entered) error {
 		o.Progress(StepCheck, int64(e.Segment)*audit.SegmentSize+e.Offset, log.bytes)
 		return nil
 	}})

@@ -15,20 +15,23 @@ import argparse
 import base64
 import binascii
 import hashlib
+import io
 import json
 import os
 import re
+import stat
 import sys
-import unicodedata
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 SEGMENT, BLOCK = 1 << 20, 4096
 MAX_BODY, MAX_BLOB_BODY = 4096, 65536 + 512
+MAX_ANCHOR = 2 + 34 + 2 * (3 + MAX_BODY)  # bytes of an entry in anchors.cborseq
 MAX_LIST, MAX_NESTING = 256, 8
 MAX_LIVE, MAX_OPEN = 4096, 64  # invocations that did not end, and intents without an effect, at one time
 MAX_ENDED = 65536  # invocations of one boot that ended and are remembered
+MAX_MISSING = 65536  # redacted blobs that no record explains yet, at one time
 
 RECORD, BLOB = 0, 1  # classes of frames
 ZERO = bytes(32)
@@ -183,6 +186,15 @@ def take(data, at, depth=0):
     return (items if major == 4 else dict(items)), at
 
 
+def piece(data, at, most):
+    """Read a byte string of at most most bytes: (value, offset behind it)."""
+    need(at == len(data) or 0x40 <= data[at] < 0x5B, "no byte string, or one that is too long")
+    _, n, at = head(data, at)
+    need(n <= most, "a byte string is too long")
+    need(n <= len(data) - at, "the bytes end within a value", Cut)
+    return data[at : at + n], at + n
+
+
 def whole(data):
     """Read the one value that data is."""
     value, end = take(data, 0)
@@ -220,7 +232,12 @@ TYPES = {"digest": (bytes, 32, 32), "id": (bytes, 16, 16), "octets": (bytes, 0, 
 TYPES.update({"b512": (bytes, 0, 512), "b65536": (bytes, 0, 65536), "words": (str, 0, 1024), "t64": (str, 0, 64)})
 TYPES.update({f"u{bits}": (int, 0, (1 << bits) - 1) for bits in (8, 16, 32, 64)})
 TYPES.update({"ns": (int, 0, (1 << 63) - 1), "int": (int, -1 << 63, (1 << 63) - 1), "bool": (bool, 0, 1)})
-BARRED = ("Cc", "Cf", "Zl", "Zp", "Co")
+# Characters that are in no text, as FORMAT.md lists them.
+BARRED = re.compile(
+    "[\0-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064"
+    "\u2066-\u206f\ue000-\uf8ff\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f\U000f0000-\U000ffffd\U00100000-\U0010fffd]"
+)
 
 
 def fits(kind, value):
@@ -236,7 +253,7 @@ def fits(kind, value):
     if type(value) is not of:
         return False
     size = len(value) if of is bytes else len(value.encode()) if of is str else value
-    return low <= size <= high and (kind != "words" or all(unicodedata.category(c) not in BARRED for c in value))
+    return low <= size <= high and not (kind == "words" and BARRED.search(value))
 
 
 def empty(kind, value):
@@ -269,9 +286,9 @@ class Record:
     def __init__(self, body):
         top = whole(body)
         need(type(top) is dict and {0, 1, 2, 3, 5, 6, 8} <= top.keys() <= set(range(9)), "a record has the wrong fields")
-        for key, of in enumerate(("1..24", "u64", "id", "ns", "int", "0..2", "id", "id")):
+        for key, of in enumerate(("1..24", "u64", "id", "ns", "1..8640000000000000", "0..2", "id", "id")):
             need(key not in top or fits(of, top[key]), f"a record has a bad field {key}")
-        need((4 in top) == (top[5] != 0) and top.get(4) != 0, "wall clock and clock state differ")
+        need((4 in top) == (top[5] != 0), "wall clock and clock state differ")
         need(any(top.get(7, b"\1")), "an invocation is zero")
         self.top, self.kind, self.seq, self.boot, self.time, self.inv = top, NAMES[top[0]], top[1], top[2], top[3], top.get(7)
         self.payload = named(self.kind, top[8])
@@ -387,30 +404,34 @@ def keys_of(record):
 class Anchors:
     """The file anchors.cborseq, read from the root key to ever later epochs."""
 
-    def __init__(self, data):
-        self.data, self.at = data, 0
+    def __init__(self, file):
+        self.file, self.data = file, b""  # data is what was read and not yet taken
         self.root = self.keys = self.bodies = None
 
     def advance(self):
         """Follow one more entry. False where none is whole any more."""
-        begins = self.data[self.at : self.at + 2]
+        self.data += self.file.read(MAX_ANCHOR - len(self.data))
+        begins, at, parts = self.data[:2], 2, []
         need(any(kind.startswith(begins) for kind in (b"\x82\0", b"\x84\1")), "no anchor")
+        genesis = begins == b"\x82\0"
         try:
-            entry, self.at = take(self.data, self.at)
+            need(len(begins) == 2, "the bytes end within an anchor", Cut)
+            for most in (MAX_BODY,) if genesis else (32, MAX_BODY, MAX_BODY):
+                part, at = piece(self.data, at, most)
+                parts.append(part)
+                need(genesis or len(parts[0]) == 32, "an anchor's link is not 32 bytes")
         except Cut:  # power was lost while it was written
             return False
-        need(all(type(part) is bytes for part in entry[1:]), "no anchor")
-        need((self.root is None) == (entry[0] == 0), "the genesis is the first anchor, and only that")
-        if self.root is None:
-            self.bodies = entry[1:]
-            self.root, self.keys = genesis_of(Record(entry[1]))
+        self.data = self.data[at:]
+        need((self.root is None) == genesis, "the genesis is the first anchor, and only that")
+        self.bodies = parts if genesis else parts[1:]
+        if genesis:
+            self.root, self.keys = genesis_of(Record(parts[0]))
             return True
-        need(len(entry[1]) == 32, "an anchor's link is not 32 bytes")
-        self.bodies = entry[2:]
-        epoch, seal = Record(entry[2]), Record(entry[3])
+        epoch, seal = Record(parts[1]), Record(parts[2])
         need((epoch.kind, seal.kind, seal.seq) == ("epoch", "seal", epoch.seq + 1), "an anchor is no epoch's")
         need(epoch["n"] == self.keys[0] + 1, "an anchor is not the next epoch's")
-        signed = seal_of(seal, link(entry[1], RECORD, sha(entry[2])))
+        signed = seal_of(seal, link(parts[0], RECORD, sha(parts[1])))
         need(signed.claims["epoch"] == self.keys[0] and signed.verifies(self.keys[1]), "an anchor's seal does not verify")
         self.keys = keys_of(epoch)
         return True
@@ -533,7 +554,7 @@ class Problem(Exception):
 class Verifier:
     """Reads one log from its first frame to its last, and remembers what later records must agree with."""
 
-    def __init__(self, segments, anchors=b"", kept=(), all_seals=False, root=None, head=None, withheld=False, pruned=False):
+    def __init__(self, segments, anchors, kept=(), all_seals=False, root=None, head=None, withheld=False, pruned=False):
         self.segments = segments  # [(number, path)], in order
         self.all_seals, self.want_root, self.may_withhold, self.may_be_pruned = all_seals, root, withheld, pruned
         self.want_head = head  # a code that was not met yet
@@ -545,6 +566,7 @@ class Verifier:
         self.boot, self.time = None, 0
         self.exported = self.export = self.approved = self.pruned = 0
         self.last_prune = None
+        self.lost = False  # there were too many missing blobs to remember
         self.missing, self.redacted = {}, 0  # redacted blobs that no record explains yet; how many were explained
         self.seals, self.last_seal, self.head = 0, None, None
 
@@ -622,7 +644,9 @@ class Verifier:
                     self.begin(record)
                     linked = link(self.link, frame.kind, frame.digest) == frame.link
                 need(linked, "the link does not follow")
-                if record is None:
+                if record is None and len(self.missing) == MAX_MISSING:
+                    self.lost = True
+                elif record is None:
                     self.missing[self.seq] = frame.digest
                 else:
                     need(record.seq == self.seq, "the sequence number does not follow")
@@ -764,6 +788,8 @@ class Verifier:
             return self.at_end(f"anchors: {why}", ALTERED)
         if self.want_head:
             return self.at_end(f"the head {self.want_head} is not in this log: it was rolled back, or is another box's", INCOMPLETE)
+        if self.lost:
+            return self.at_end("more blobs are missing at one time than can be accounted for", INCOMPLETE)
         if self.missing and not self.may_withhold:
             return self.at_end(f"{len(self.missing)} blobs were left out, and no record says why", INCOMPLETE)
         return None
@@ -786,14 +812,23 @@ class Nothing(Exception):
     """Why there is nothing to judge."""
 
 
+def regular(path):
+    """Open a file of a log. What is none is not opened: a pipe waits for a writer, and where a link leads nobody knows."""
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        raise Nothing(f"{path}: not a file: a log is made of files only")
+    return open(path, "rb")
+
+
 def read(path):
-    with open(path, "rb") as file:
-        return file.read()
+    """Read a segment, and no more than one byte too many."""
+    with regular(path) as file:
+        return file.read(SEGMENT + 1)
 
 
 def seals_in(path):
     """Read seals that were kept: one as it is, or any number in base64 or base64url, each on a line; # begins a remark."""
-    data = read(path)
+    with open(path, "rb") as file:
+        data = file.read(SEGMENT)
     kept = [data]
     if data[:1] != b"\xd2":
         lines = [line.strip().rstrip(b"=") for line in data.splitlines()]
@@ -840,14 +875,17 @@ def verify(path, anchors=(), root=None, head=None, withheld=False, **options):
         else:
             raise Nothing(f"{path}: no segments here")
         beside = os.path.join(where, "anchors.cborseq")
-        chain = read(beside) if os.path.exists(beside) else b""
+        chain = regular(beside) if os.path.lexists(beside) else io.BytesIO()
         kept = [seal for name in anchors for seal in seals_in(name)]
         options.update(root=root_key(root) if root else None, head=head_code(head) if head else None)
         by = "copy" if os.path.exists(os.path.join(where, MARKER)) else "option" if withheld else None
-        log = Verifier(segments, chain, kept, withheld=by is not None, **options)
-        verdict, problem = log.run()
+        with chain:
+            log = Verifier(segments, chain, kept, withheld=by is not None, **options)
+            verdict, problem = log.run()
     except OSError as why:
         raise Nothing(str(why)) from None
+    except MemoryError:
+        raise Nothing("there is not enough memory for this log") from None
     report = {"verdict": verdict, "problem": problem and str(problem)}
     report.update(first=log.first, sealed=log.unsealed - log.first, unsealed=log.seq - log.unsealed, seals=log.seals)
     report.update(redacted=log.redacted, withheld=len(log.missing), epoch=log.keys and log.keys[0])

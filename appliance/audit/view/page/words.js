@@ -57,12 +57,16 @@
     capability: (name) => name || 'none that exists',
   };
 
-  const format = (options) => new Intl.DateTimeFormat('en-GB', options); // the page is in English
+  // A date that there is not, which a damaged log may claim, must not take the rest of the list with it.
+  const format = (options) => {
+    const dates = new Intl.DateTimeFormat('en-GB', options); // the page is in English
+    return { dates, format: (ms) => Math.abs(ms) <= 8.64e15 ? dates.format(ms) : 'no date' };
+  };
   const day = format({ weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' });
   const date = format({ day: 'numeric', month: 'short', year: 'numeric' });
   const clock = format({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
   const exact = format({ day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
-  words.zone = day.resolvedOptions().timeZone;
+  words.zone = day.dates.resolvedOptions().timeZone;
   words.date = (ms) => date.format(ms);
   words.day = (row) => row.unix ? day.format(row.unix) : 'At a time that is not known';
   words.exact = (ms) => exact.format(ms);
