@@ -73,7 +73,8 @@ type Panel struct {
 	Lamp     string `toml:"lamp"`     // line name of a lamp, empty for kits without
 	Buzzer   string `toml:"buzzer"`   // line name of a buzzer, empty for kits without
 	Rotate   bool   `toml:"rotate"`   // upside down
-	Contrast int    `toml:"contrast"` // 1 to 255
+	Contrast int    `toml:"contrast"` // 1 to 255, the highest for people who do not see well
+	Large    bool   `toml:"large"`    // requests in letters twice as large
 	Dwell    bool   `toml:"dwell"`    // tap, countdown, tap instead of a hold
 	Slow     bool   `toml:"slow"`     // longer windows
 }
