@@ -27,7 +27,7 @@ func patterns() []pattern {
 		},
 		{
 			screen.DrawNotice("READ ME", "small: 0O 1lI B8", "rn m, . : ;"), "can you read all three rows from where you will stand?",
-			"see panel.contrast and panel.slow in the configuration",
+			"see panel.large, panel.contrast and panel.slow in the configuration",
 		},
 	}
 }

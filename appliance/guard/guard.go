@@ -204,7 +204,7 @@ func (g *guard) compose(receiptKey, grantKey ed25519.PrivateKey) (err error) {
 	g.courier = newCourier(o.Courier, o.CourierUID, g.log, g.courierState, g.freezer.frozen)
 	g.exec, err = executor.New(executor.Config{
 		Registry: o.Registry, Desk: g.desk, Journal: g.journal, Courier: g.courier, Clock: o.Clock, BootID: o.BootID,
-		GrantKey: grantKey, Proposals: o.Config.Turn.Proposals, Frozen: g.freezer.frozen, Approved: g.approved,
+		GrantKey: grantKey, Proposals: o.Config.Turn.Proposals, Large: o.Config.Panel.Large, Frozen: g.freezer.frozen, Approved: g.approved,
 		Patience: patience, Patient: func(people map[string]policy.Patience) {
 			if err := savePatience(path, o.BootID, people); err != nil {
 				g.log.Error("a restart would end people's waits", "err", err)

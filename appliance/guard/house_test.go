@@ -88,6 +88,7 @@ type house struct {
 	courier *courier
 	doors   *pipes
 	days    int                   // that literal payloads are kept; 0: as long as the log
+	large   bool                  // letters on the panel
 	disk    audit.Disk            // of the audit; nil: the state directory's
 	late    atomic.Bool           // a freeze that comes as the grant leaves
 	code    func() (string, bool) // the pairing code, as somebody at the box reads it
@@ -132,7 +133,7 @@ func (h *house) start() {
 		Gateway: h.doors, Courier: "unused", GrantKeyFile: keyFile, StateDir: filepath.Join(h.dir, "state"),
 		Boot: audit.Boot{Program: audit.ProgramSimulator}, Log: slog.New(slog.DiscardHandler),
 	}
-	h.opts.Config.Audit.LiteralDays = h.days
+	h.opts.Config.Audit.LiteralDays, h.opts.Config.Panel.Large = h.days, h.large
 	h.courier.open(h.clock, h.opts.BootID, keyFile)
 	ctx, stop := context.WithCancel(context.Background())
 	h.stop, h.done = stop, make(chan error, 1)

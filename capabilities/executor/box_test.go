@@ -157,7 +157,7 @@ type box struct {
 	turns    byte
 }
 
-func newBox(t *testing.T) *box {
+func newBox(t *testing.T, settings ...func(*executor.Config)) *box {
 	t.Helper()
 	b := &box{t: t, disk: audittest.NewDisk(), clock: clocktest.New(), local: executortest.Local(), search: executortest.Search()}
 	b.clock.SetWall(time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC), clock.Synced)
@@ -179,10 +179,14 @@ func newBox(t *testing.T) *box {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Executor, err = executor.New(executor.Config{
+	cfg := executor.Config{
 		Registry: reg, Desk: b.desk, Journal: b.journal, Courier: b.courier, Clock: b.clock, BootID: boot, GrantKey: grantKey,
 		Proposals: 6, Frozen: b.frozen.Load, Approved: func() { b.count.Add(1) },
-	})
+	}
+	for _, set := range settings {
+		set(&cfg)
+	}
+	b.Executor, err = executor.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,6 +74,7 @@ type Config struct {
 	Clock     clock.Clock
 	BootID    [16]byte
 	GrantKey  ed25519.PrivateKey
+	Large     bool        // cards are drawn in large letters
 	Proposals int         // in one turn, over all capabilities
 	Frozen    func() bool // whether a panic froze what needs a press
 	Approved  func()      // told of each approval, for the count on the panel

@@ -52,7 +52,7 @@ func (e *Executor) validate(_ context.Context, c *call) *ending {
 	if !policy.NeedsPress(c.spec) {
 		return nil
 	}
-	c.drawn, err = render(plan, c.Turn)
+	c.drawn, err = render(plan, c.Turn, e.cfg.Large)
 	if err != nil {
 		return undisplayable(err)
 	}
@@ -101,10 +101,10 @@ func sound(s capabilities.Spec, p capabilities.Plan) error {
 }
 
 // render draws the call's card. Every field that a person will read is checked, the phone's name and the banner included.
-func render(p capabilities.Plan, t *Turn) (drawing, error) {
+func render(p capabilities.Plan, t *Turn, large bool) (drawing, error) {
 	d := drawing{card: screen.Card{
 		Title: p.Title, Text: p.Text, Destination: p.Destination, Note: p.Note,
-		Phone: t.person.Phone, Taint: t.conversation.banner(),
+		Phone: t.person.Phone, Taint: t.conversation.banner(), Large: large,
 	}}
 	for _, text := range []string{d.card.Title, d.card.Text, d.card.Destination, d.card.Note, d.card.Phone, d.card.Taint} {
 		if err := screen.Check(text); err != nil {

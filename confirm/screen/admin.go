@@ -19,7 +19,7 @@ func DrawAdmin(title, text string, left time.Duration, hold float64) (device.Fra
 			return f, fmt.Errorf("%s: %w", field.name, err)
 		}
 	}
-	rows := flow{pageRows: textRows}
+	rows := flow{face: plainFace(), paged: true}
 	if fitsSmall(title, smallColumns) {
 		header(&f, title, "")
 	} else {
@@ -66,7 +66,7 @@ func DrawPairing(code, address string, left time.Duration) device.Frame {
 // pairingRows sets an address in two rows, or in three if it is long; one that is longer still ends in a mark, as half an
 // address would look like a whole one.
 func pairingRows(address string) [][]cell {
-	f := flow{lenient: true}
+	f := flow{face: plainFace(), lenient: true}
 	f.paragraph(address)
 	rows := f.set()
 	if len(rows) <= textRows {

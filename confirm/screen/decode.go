@@ -24,6 +24,13 @@ func Decode(p Page) (string, error) {
 // Read reads the rows of any page that is set in plain rows back from its pixels, whatever its header says: who asks, the
 // text, the details, and a destination that was too long to be drawn large.
 func Read(p Page) (string, error) {
+	if isLarge(&p.Frame) {
+		small, ok := halve(&p.Frame, largeFace())
+		if !ok {
+			return "", errors.New("screen: a large page with pixels between its letters' own")
+		}
+		p.Frame = small
+	}
 	var text strings.Builder
 	run := latin // a page begins with Latin, tag or no tag
 	for n := range textRows {
@@ -50,10 +57,45 @@ func Read(p Page) (string, error) {
 }
 
 // isText compares the header with the one that text pages have.
-func isText(f *device.Frame) bool {
+func isText(f *device.Frame) bool { return hasLabel(f, labelText) }
+
+// isLarge looks for the mark of large pages in the header.
+func isLarge(f *device.Frame) bool {
+	for _, label := range []string{labelCaution, labelRequest, labelText, labelDetails, labelGoesTo} {
+		if hasLabel(f, label+largeMark) {
+			return true
+		}
+	}
+	return false
+}
+
+// halve draws a large page as a plain one. It fails if a pixel is not part of a block as large as the face makes them, or is lit
+// beside the rows.
+func halve(f *device.Frame, size face) (device.Frame, bool) {
+	var small device.Frame
+	for y := headerHeight; y < stripTop; y++ {
+		for x := range device.Width {
+			lit := f.At(x, y)
+			dx, dy := x/size.scale, (y-size.top)/size.scale
+			switch {
+			case y < size.top || dy >= size.pageRows*line:
+				if lit {
+					return small, false
+				}
+			case x%size.scale == 0 && (y-size.top)%size.scale == 0:
+				small.Set(dx, textTop+dy, lit)
+			case lit != small.At(dx, textTop+dy):
+				return small, false
+			}
+		}
+	}
+	return small, true
+}
+
+func hasLabel(f *device.Frame, label string) bool {
 	var want device.Frame
-	header(&want, labelText, "")
-	for x := range 2 + smallSize(labelText) {
+	header(&want, label, "")
+	for x := range 2 + smallSize(label) {
 		for y := range headerHeight {
 			if f.At(x, y) != want.At(x, y) {
 				return false

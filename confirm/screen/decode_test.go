@@ -37,8 +37,20 @@ func readBack(pages []screen.Page) (text string, textPages, codePoints int, err 
 	return b.String(), textPages, codePoints, nil
 }
 
+// roundTrip draws a text in both sizes, and reads it back from the pixels of each.
 func roundTrip(text string) error {
-	pages, err := screen.Pages(screen.Card{Title: "?", Text: text})
+	if err := roundTripOf(screen.Card{Title: "?", Text: text}); err != nil {
+		return err
+	}
+	if err := roundTripOf(screen.Card{Title: "?", Text: text, Large: true}); err != nil {
+		return fmt.Errorf("large: %w", err)
+	}
+	return nil
+}
+
+func roundTripOf(c screen.Card) error {
+	text := c.Text
+	pages, err := screen.Pages(c)
 	if err != nil {
 		return err
 	}

@@ -17,14 +17,38 @@ type row struct {
 	last  bool // ends its paragraph
 }
 
-// flow sets text in rows of sixteen columns.
+// face is how large text is set, and how much of it a page holds.
+type face struct {
+	pageRows, columns int
+	scale             int // pixels for each of a glyph's
+	top               int // of the first row, on the grid of RAM pages
+}
+
+// plainFace is three rows of sixteen columns.
+func plainFace() face { return face{textRows, columns, 1, textTop} }
+
+// largeFace is one row of eight columns, twice as wide and high, in the middle of the page.
+func largeFace() face { return face{1, columns / 2, 2, textTop + line/2} }
+
+// label is what the header calls a page of this face. The difference matters: without it, pixels could be read in two ways.
+func (f face) label(label string) string {
+	if f.scale > 1 {
+		return label + largeMark
+	}
+	return label
+}
+
+const largeMark = " X2"
+
+// flow sets text in rows.
 type flow struct {
+	face
 	rows   []row
 	script script
 	mixed  bool // the word at hand is of several scripts
 	col    int
-	// pageRows is the number of rows of a page: a run of another script is tagged again at the top of each.
-	pageRows int
+	// paged says that rows fill pages: a run of another script is tagged again at the top of each.
+	paged bool
 	// lenient draws what Check refuses as a box with its number. It is for screens that approve nothing.
 	lenient bool
 }
@@ -48,7 +72,7 @@ func (f *flow) paragraph(text string) {
 		if end < len(runes) && runes[end] == ' ' && runes[i] != ' ' {
 			need++
 		}
-		if f.col > 0 && f.col+need > columns && width <= columns {
+		if f.col > 0 && f.col+need > f.columns && width <= f.columns {
 			f.newRow()
 		}
 		for _, r := range runes[i:end] {
@@ -99,7 +123,7 @@ func (f *flow) width(word []rune) int {
 // put sets one code point, with a tag before it if its script is another than the run's.
 func (f *flow) put(r rune) {
 	s := f.symbol(r)
-	if f.col+f.tagFor(s.script).cols+s.cols > columns {
+	if f.col+f.tagFor(s.script).cols+s.cols > f.columns {
 		f.newRow() // may end the run, if it begins a page
 	}
 	if t := f.tagFor(s.script); t.cols > 0 {
@@ -124,7 +148,7 @@ func (f *flow) add(c cell) {
 }
 
 func (f *flow) newRow() {
-	if f.pageRows > 0 && len(f.rows)%f.pageRows == 0 {
+	if f.paged && len(f.rows)%f.pageRows == 0 {
 		f.script = latin
 	}
 	f.rows = append(f.rows, row{})
@@ -152,7 +176,7 @@ func (f *flow) set() [][]cell {
 	set := make([][]cell, len(f.rows))
 	for n := range f.rows {
 		cells := slices.Clone(f.rows[n].cells)
-		goesOn := !f.rows[n].last && (f.pageRows == 0 || (n+1)%f.pageRows != 0)
+		goesOn := !f.rows[n].last && (!f.paged || (n+1)%f.pageRows != 0)
 		isSpace := func(i int) bool {
 			switch {
 			case i < 0 || i == len(cells) && !goesOn:
@@ -167,7 +191,7 @@ func (f *flow) set() [][]cell {
 				cells[i].shape = allMarks().space
 			}
 		}
-		if goesOn && columnsOf(cells) < columns && impliesSpace(cells[len(cells)-1].r) {
+		if goesOn && columnsOf(cells) < f.columns && impliesSpace(cells[len(cells)-1].r) {
 			cells = append(cells, cell{allMarks().join, noRune})
 		}
 		set[n] = cells
@@ -194,7 +218,7 @@ func shorten(text string, width int) []cell {
 	if utf8.RuneCountInString(text) > plenty {
 		text = string([]rune(text)[:plenty])
 	}
-	f := flow{lenient: true}
+	f := flow{face: plainFace(), lenient: true}
 	f.paragraph(text)
 	rows := f.set()
 	if len(rows) == 0 {

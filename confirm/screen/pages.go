@@ -45,12 +45,16 @@ func Pages(c Card) ([]Page, error) {
 			return nil, fmt.Errorf("%s: %w", field.name, err)
 		}
 	}
+	size := plainFace()
+	if c.Large {
+		size = largeFace()
+	}
 	var drawn []draft
-	drawn = append(drawn, textDrafts(labelCaution, c.Taint)...)
-	drawn = append(drawn, textDrafts(labelRequest, c.Phone, c.Title)...)
-	drawn = append(drawn, textDrafts(labelText, c.Text)...)
-	drawn = append(drawn, textDrafts(labelDetails, c.Note)...)
-	drawn = append(drawn, destinationDrafts(c.Destination)...)
+	drawn = append(drawn, textDrafts(size, labelCaution, c.Taint)...)
+	drawn = append(drawn, textDrafts(size, labelRequest, c.Phone, c.Title)...)
+	drawn = append(drawn, textDrafts(size, labelText, c.Text)...)
+	drawn = append(drawn, textDrafts(size, labelDetails, c.Note)...)
+	drawn = append(drawn, destinationDrafts(size, c.Destination)...)
 	if len(drawn) == 0 {
 		return nil, ErrEmpty
 	}
@@ -72,42 +76,47 @@ type draft struct {
 	page  Page
 }
 
-// textDrafts sets paragraphs, three rows a page.
-func textDrafts(label string, paragraphs ...string) []draft {
-	f := flow{pageRows: textRows}
+// textDrafts sets paragraphs, page by page.
+func textDrafts(size face, label string, paragraphs ...string) []draft {
+	f := flow{face: size, paged: true}
 	for _, p := range paragraphs {
 		f.paragraph(p)
 	}
-	return rowDrafts(label, f.set())
+	return rowDrafts(size, label, f.set())
 }
 
-func rowDrafts(label string, rows [][]cell) []draft {
+func rowDrafts(size face, label string, rows [][]cell) []draft {
 	var drafts []draft
 	for i, row := range rows {
-		if i%textRows == 0 {
-			drafts = append(drafts, draft{label: label})
+		if i%size.pageRows == 0 {
+			drafts = append(drafts, draft{label: size.label(label)})
 		}
 		p := &drafts[len(drafts)-1].page
-		drawRow(&p.Frame, row, 0, textTop+i%textRows*line, 1, 1)
+		drawRow(&p.Frame, row, 0, size.top+i%size.pageRows*line*size.scale, size.scale, size.scale)
 		p.CodePoints += codePoints(row)
 	}
 	return drafts
 }
 
 // destinationDrafts draws where the bytes go as large as it fits: twice as wide and high up to eight columns, twice as
-// high up to sixteen, else in plain rows. An internationalised name is shown in both forms, the A-label first.
-func destinationDrafts(destination string) []draft {
+// high up to sixteen, else in rows of the face. An internationalised name is shown in both forms, the A-label first; in a large
+// face its second form has room only in rows.
+func destinationDrafts(size face, destination string) []draft {
 	if destination == "" {
 		return nil
 	}
 	wire, local := labels(destination)
-	f := flow{pageRows: textRows, lenient: true}
-	f.paragraph(wire)
-	second := len(f.rows)
-	f.paragraph(local)
-	rows := f.set()
-	if second > 1 || len(rows) > 2 {
-		return rowDrafts(labelGoesTo, rows)
+	set := func(size face) (first int, rows [][]cell) {
+		f := flow{face: size, paged: true, lenient: true}
+		f.paragraph(wire)
+		first = len(f.rows)
+		f.paragraph(local)
+		return first, f.set()
+	}
+	first, rows := set(plainFace())
+	if first > 1 || len(rows) > 2 || len(rows) == 2 && size.scale > 1 {
+		_, rows = set(size)
+		return rowDrafts(size, labelGoesTo, rows)
 	}
 	d := draft{label: labelGoesTo}
 	scale, width := 1, columnsOf(rows[0])*column

@@ -21,7 +21,7 @@
 //
 // RAM page 0 (rows 0–7) is an inverse header in a small face: what the page is, a warning sign if the card is tainted,
 // and the page number. Only the product's own words appear there, so no literal text can imitate it. RAM pages 1–6 hold
-// three text rows of sixteen half-width columns. RAM page 7 is a strip that the pages leave dark: [DrawReading] puts the
+// three text rows of sixteen half-width columns, or one of eight twice as large, which the header marks with X2. RAM page 7 is a strip that the pages leave dark: [DrawReading] puts the
 // time, the hint and the bar there, and [Digest] leaves it out.
 package screen
 
@@ -47,6 +47,8 @@ type Card struct {
 	Phone string
 	// Taint is the banner "written after reading <source>", or empty.
 	Taint string
+	// Large sets the pages in letters twice as large, for people who do not see well.
+	Large bool
 }
 
 // Page is one picture of a card, with its number and the count of pages drawn on it.

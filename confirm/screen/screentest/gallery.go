@@ -116,11 +116,13 @@ func cards() ([]Screen, error) {
 	scripts := Search()
 	scripts.Text = "pаypal.com Привет Αθήνα \u00a0x"
 	scripts.Destination = "bücher.example"
+	large := Search()
+	large.Text, large.Large = "opening hours Привет", true
 	var all []Screen
 	for _, c := range []struct {
 		name string
 		card screen.Card
-	}{{"card", Search()}, {"tainted", tainted}, {"scripts", scripts}} {
+	}{{"card", Search()}, {"tainted", tainted}, {"scripts", scripts}, {"large", large}} {
 		pages, err := screen.Pages(c.card)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.name, err)
