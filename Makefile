@@ -52,8 +52,9 @@ fuzz: setup ## every fuzz target for FUZZTIME each
 	done
 
 bench: build ## figures as ratios, one line each: name value unit limit (ONLY=turn)
-	@[ "$(ONLY)" = audit ] || bin/assentsim bench $(if $(ONLY),-only $(ONLY)) $(ARGS)
+	@case "$(ONLY)" in audit|panel) ;; *) bin/assentsim bench $(if $(ONLY),-only $(ONLY)) $(ARGS) ;; esac
 	@[ "$(or $(ONLY),audit)" != audit ] || (cd appliance/audit/peers && go run .)
+	@[ "$(or $(ONLY),panel)" != panel ] || .ci/bench-panel
 
 hil: ## the real drivers and the real panel on the box's kernel, in an emulator with simulated lines and I2C
 	@.ci/setup hil

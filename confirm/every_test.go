@@ -204,6 +204,9 @@ func TestEveryInterleaving(t *testing.T) {
 			t.Errorf("%v was never reached: the exploration proves too little", s)
 		}
 	}
+	if *figures != "" {
+		writeFigures(t, fmt.Sprintf("panel/explored_transitions %d count >=5000000\n", e.transitions))
+	}
 	if e.tokens == 0 {
 		t.Error("no token was made: the exploration proves too little")
 	}
