@@ -55,6 +55,8 @@ func places() []place {
 		{"armed", hold, both, armed},
 		{"holding", hold, both, holding},
 		{"nearly held", hold, both, slices.Concat(holding, []moment{{toHold, -time.Millisecond}})},
+		{"holding, let go unseen", hold, both, slices.Concat(holding, on(approveLost, approveLost))},
+		{"holding, let go untold", hold, both, slices.Concat(holding, on(approveLate, approveLate))},
 		{"approved, still down", hold, both, approved},
 		{"pairing", hold, both, paired},
 		{"prompt", hold, both, prompted},

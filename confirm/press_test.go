@@ -87,6 +87,20 @@ func TestNoPressNoToken(t *testing.T) {
 			}
 			b.hands.Hold(approve, 5*time.Second)
 		}, nil},
+		{"a hold that begins 10 ms before the last page had its time", func(b *box, _ *pending) {
+			b.hands.Tap(approve)
+			pages := b.pages(r)
+			for i, page := range pages[:len(pages)-1] {
+				b.hands.Wait(onGlass(page))
+				b.hands.Press(approve)
+				if i < len(pages)-2 {
+					b.hands.Wait(50 * time.Millisecond)
+				}
+				b.hands.Release(approve)
+			}
+			b.hands.Wait(onGlass(pages[len(pages)-1]) - 10*time.Millisecond)
+			b.hands.Hold(approve, 5*time.Second)
+		}, nil},
 		{"a hold that is 50 ms short", func(b *box, p *pending) {
 			b.read(r)
 			b.hands.Hold(approve, 1450*time.Millisecond)
