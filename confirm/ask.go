@@ -113,7 +113,7 @@ func (d *Desk) unregister(a *asking) {
 // AskAdmin shows an administrative prompt at once, or says why not: it needs a gesture at the box, and never replaces a card.
 // Ending ctx withdraws it. It fails with ErrRequest, with the error of a text that cannot be drawn, or with ErrClosed.
 func (d *Desk) AskAdmin(ctx context.Context, r AdminRequest) (AdminOutcome, error) {
-	if r.Kind < AdminPair || r.Kind > AdminUnfreeze {
+	if r.Kind < AdminPair || r.Kind > AdminPrune {
 		return 0, fmt.Errorf("%w: administrative kind %d", ErrRequest, r.Kind)
 	}
 	if _, err := screen.DrawAdmin(r.Title, r.Text, time.Minute, 0); err != nil {

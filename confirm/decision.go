@@ -123,6 +123,7 @@ const (
 	AdminUpdate   AdminKind = 5
 	AdminExport   AdminKind = 6
 	AdminReset    AdminKind = 7
+	AdminPrune    AdminKind = 9
 	AdminUnfreeze AdminKind = 8 // shown by the panel itself when the gesture is made on a frozen box
 )
 

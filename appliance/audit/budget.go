@@ -81,9 +81,11 @@ func (b *budget) counts() []Entry {
 
 // Room says how full a log is.
 type Room struct {
-	Quota int64 // bytes of segments that may be kept
-	Used  int64 // bytes of segments that are kept, spare included
-	Full  bool  // no spare segment could be made: nothing new may begin
+	Quota int64  // bytes of segments that may be kept
+	Used  int64  // bytes of segments that are kept, spare included
+	First uint32 // the oldest segment that is kept
+	Last  uint32 // the one that is written
+	Full  bool   // no spare segment could be made: nothing new may begin
 	// Collapsed says that what nobody at the box asked for has had its half: until segments are pruned it is counted, and
 	// calls that would run by themselves are refused.
 	Collapsed bool

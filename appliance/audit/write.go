@@ -78,7 +78,7 @@ func (w *writer) room() Room {
 	if w.spare {
 		n++
 	}
-	return Room{Quota: w.quota, Used: n * SegmentSize, Full: !w.spare, Collapsed: w.budget.spent(Block)}
+	return Room{Quota: w.quota, Used: n * SegmentSize, First: w.first, Last: w.index, Full: !w.spare, Collapsed: w.budget.spent(Block)}
 }
 
 // usable reports why nothing may be written any more.

@@ -89,6 +89,7 @@ type house struct {
 	doors   *pipes
 	days    int                   // that literal payloads are kept; 0: as long as the log
 	large   bool                  // letters on the panel
+	quotaMB int                   // 0: the default
 	disk    audit.Disk            // of the audit; nil: the state directory's
 	late    atomic.Bool           // a freeze that comes as the grant leaves
 	code    func() (string, bool) // the pairing code, as somebody at the box reads it
@@ -134,6 +135,9 @@ func (h *house) start() {
 		Boot: audit.Boot{Program: audit.ProgramSimulator}, Log: slog.New(slog.DiscardHandler),
 	}
 	h.opts.Config.Audit.LiteralDays, h.opts.Config.Panel.Large = h.days, h.large
+	if h.quotaMB > 0 {
+		h.opts.Config.Audit.QuotaMB = h.quotaMB
+	}
 	h.courier.open(h.clock, h.opts.BootID, keyFile)
 	ctx, stop := context.WithCancel(context.Background())
 	h.stop, h.done = stop, make(chan error, 1)

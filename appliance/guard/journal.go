@@ -157,6 +157,38 @@ func (j *journal) renew(ctx context.Context) (audit.Damaged, error) {
 	return kept, j.Err()
 }
 
+// spareable returns the last segment of the oldest quarter, and false where nothing can be spared.
+func (j *journal) spareable() (last uint32, ok bool) {
+	log, err := j.current()
+	if err != nil {
+		return 0, false
+	}
+	r := log.Room()
+	if r.Last < r.First+2 {
+		return 0, false
+	}
+	return min(r.First+max(1, (r.Last-r.First+1)/4)-1, r.Last-2), true
+}
+
+// crowded reports whether the record refuses something for want of room.
+func (j *journal) crowded() bool {
+	log, err := j.current()
+	return err == nil && (trouble(j.Err()) == ipc.AuditFull || log.Room().Collapsed)
+}
+
+// prune records that somebody at the box approved, and removes the oldest segments up to last.
+func (j *journal) prune(ctx context.Context, last uint32, approved audit.Admin, text audit.Entry) error {
+	log, err := j.current()
+	if err != nil {
+		return err
+	}
+	seqs, err := log.Barrier(ctx, text, audit.Entry{Payload: approved})
+	if err != nil {
+		return j.noted(err, false)
+	}
+	return j.noted(log.Prune(ctx, last, seqs[1]), true)
+}
+
 // redact removes literal payloads. Without a log there is nothing that could be removed.
 func (j *journal) redact(ctx context.Context, o audit.RedactOptions) (audit.RedactReport, error) {
 	log, err := j.current()

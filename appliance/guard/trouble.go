@@ -35,7 +35,7 @@ func (g *guard) auditState(err error) {
 func idleNote(t ipc.AuditTrouble, unknown int) (note, hint string) {
 	switch {
 	case t == ipc.AuditFull:
-		return "the record is full:", "export it"
+		return "the record is full:", "hold both buttons 3s"
 	case t == ipc.AuditDamaged:
 		return "record is damaged:", "hold both buttons 3s"
 	case t != 0:
@@ -71,5 +71,27 @@ func (g *guard) offerNewLog(ctx context.Context) {
 	g.record(ctx, audit.Admin{
 		Action: audit.AdminReset, Outcome: audit.Approved, By: audit.ByBox, Subject: "log, kept in " + kept.Dir, Before: kept.Link, Text: digest,
 	}, blob)
+	g.showIdle()
+}
+
+// offerRoom asks whoever made the gesture at the box whether the oldest quarter of a full record is to be given up. What an
+// export holds is given up by itself; this is for what nobody has a copy of.
+func (g *guard) offerRoom(ctx context.Context, last uint32) {
+	const title, text = "Make room?", "Delete oldest 1/4 of record"
+	outcome, err := g.desk.AskAdmin(ctx, confirm.AdminRequest{Kind: confirm.AdminPrune, Title: title, Text: text})
+	if err != nil {
+		g.log.Warn("nothing was removed from the record", "err", err)
+		return
+	}
+	blob, digest := audit.BlobOf(audit.BlobAdmin, [16]byte{}, []byte(title+"\n"+text))
+	act := audit.Admin{Action: audit.AdminPrune, Outcome: adminOutcome(outcome), By: audit.ByBox, Text: digest}
+	ctx = context.WithoutCancel(ctx)
+	if outcome != confirm.AdminConfirmed {
+		g.record(ctx, act, blob)
+		return
+	}
+	if err := g.journal.prune(ctx, last, act, blob); err != nil {
+		g.log.Error("the record could not be pruned", "err", err)
+	}
 	g.showIdle()
 }

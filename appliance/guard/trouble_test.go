@@ -76,7 +76,7 @@ func TestAFullLogIsSaidAndPassesByItself(t *testing.T) {
 		}
 		close(release)
 		h.want(<-running, capabilities.Done, "")
-		h.shows("the record is full:", "export it", 1)
+		h.shows("the record is full:", "hold both buttons 3s", 1)
 		b := h.turn(p, ipc.ID{2}) // chat goes on
 		for _, m := range []*ipc.Propose{state(b), search(b, query)} {
 			if o := h.now(m); o.Status == capabilities.Done || o.Code != capabilities.CodeAuditUnavailable {
@@ -250,6 +250,56 @@ func TestLiteralPayloadsAreForgottenAfterTheirTime(t *testing.T) {
 		redacts := find[*audit.Redact](records)
 		if len(redacts) == 0 || redacts[0].By != audit.ByTimer || redacts[0].Reason != "kept for 3 days" || literals(records) >= before {
 			t.Errorf("%d removals, %d of %d bodies left", len(redacts), literals(records), before)
+		}
+		h.start()
+	})
+}
+
+// TestRoomIsMadeAtTheBox: when calls that run by themselves have had their half of the record, somebody at the box may give
+// up the oldest quarter of it. A no, and a phone, change nothing.
+func TestRoomIsMadeAtTheBox(t *testing.T) {
+	disk := audittest.NewDisk()
+	liveOn(t, t.TempDir(), disk, func(t *testing.T, h *house) {
+		p := h.pair("Kitchen")
+		h.close()
+		h.quotaMB = 6
+		h.start()
+		full := func() bool {
+			for range 600 {
+				o := h.now(state(h.turn(p, ipc.ID{1})))
+				if o.Code == capabilities.CodeAuditUnavailable {
+					return true
+				}
+			}
+			return false
+		}
+		if !full() {
+			t.Fatal("calls that run by themselves take more than their half")
+		}
+		if s := h.status(); !s.Audit {
+			t.Errorf("approved calls go on: %+v", s)
+		}
+		const oldest = "seg-00000000.cborseq"
+		h.hands.HoldBoth(3500 * time.Millisecond)
+		h.hands.Wait(3 * time.Second)
+		h.hands.Tap(device.Deny)
+		h.hands.Wait(3 * time.Minute)
+		if disk.Content(oldest) == nil {
+			t.Fatal("removed after a no")
+		}
+		h.hands.HoldBoth(3500 * time.Millisecond)
+		h.hands.Wait(3 * time.Second)
+		h.hands.HoldBoth(4 * time.Second)
+		h.hands.Wait(4 * time.Second)
+		if disk.Content(oldest) != nil {
+			t.Fatal("not removed after the press")
+		}
+		h.want(h.now(state(h.turn(p, ipc.ID{2}))), capabilities.Done, "")
+		h.close()
+		records := verified(t, disk)
+		prunes := find[*audit.Prune](records)
+		if len(prunes) != 1 || prunes[0].Admin == 0 || prunes[0].By != audit.ByBox {
+			t.Errorf("recorded as %+v", prunes)
 		}
 		h.start()
 	})

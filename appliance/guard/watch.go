@@ -102,6 +102,9 @@ func (g *guard) noticed(ctx context.Context, n happened) {
 		if trouble(g.journal.Err()) == ipc.AuditDamaged {
 			g.prompts.Go(func() { g.offerNewLog(ctx) })
 		}
+		if last, ok := g.journal.spareable(); ok && g.journal.crowded() {
+			g.prompts.Go(func() { g.offerRoom(ctx, last) })
+		}
 	case confirm.PairingClosed:
 		g.record(ctx, audit.Admin{Action: audit.AdminPairing, Outcome: audit.Approved, By: audit.ByBox, On: audit.No})
 		g.tell(ipc.Notice{Class: ipc.NoticePairingClosed})

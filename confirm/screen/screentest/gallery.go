@@ -56,7 +56,7 @@ func idle() []Screen {
 		draw("idle", screen.Idle{Today: 3, HeadCode: head, Phones: 2}),
 		draw("idle-note", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "clock is unset"}),
 		draw("idle-unknown", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "1 unknown outcome", Hint: "see it on a phone"}),
-		draw("idle-full", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "the record is full:", Hint: "export it"}),
+		draw("idle-full", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "the record is full:", Hint: "hold both buttons 3s"}),
 		draw("idle-lost", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "record not written:", Hint: "restart the box"}),
 		draw("idle-damaged", screen.Idle{Today: 3, Note: "record is damaged:", Hint: "hold both buttons 3s"}),
 		draw("idle-unpaired", screen.Idle{HeadCode: head, Shift: 40}),
