@@ -192,6 +192,16 @@ type AnchorReport struct {
 	State AnchorState
 }
 
+// ReadSeal reads a seal that was kept elsewhere, a COSE_Sign1, without believing it. It fails with ErrMalformed where it is
+// none.
+func ReadSeal(sign1 []byte) (SealClaims, error) {
+	claims, err := newCodec().peekSeal(&Seal{Sign1: sign1})
+	if err != nil {
+		return SealClaims{}, fmt.Errorf("%w: no seal: %w", ErrMalformed, err)
+	}
+	return claims, nil
+}
+
 // keptSeals reads seals without believing them. It fails with ErrMalformed where one is none.
 func (c codec) keptSeals(signed [][]byte) ([]keptSeal, error) {
 	var kept []keptSeal

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/audit/audittest"
 	"assent.home.arpa/appliance/phone/phonetest"
 	"assent.home.arpa/appliance/wire"
 )
@@ -16,8 +18,8 @@ import (
 func TestAskKeepsAnAnchorAndWarnsOfARollback(t *testing.T) {
 	config := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", config)
-	seal := base64.RawURLEncoding.EncodeToString([]byte{coseTag, 0x84, 1})
 	serve := func(head uint64) string {
+		seal := base64.RawURLEncoding.EncodeToString(audittest.KeptSeal(audit.Seq(head), 1))
 		box := httptest.NewServer(&phonetest.Box{Replies: map[wire.Type][]wire.Downstream{
 			wire.TypePair:  {{Type: wire.TypePaired, Data: wire.Paired{Slot: 1, Name: "Desk"}}},
 			wire.TypeHello: {{Type: wire.TypeWelcome, Data: wire.Welcome{Name: "Desk", Seal: seal, HeadSeq: head}}},

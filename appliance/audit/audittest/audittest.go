@@ -194,3 +194,16 @@ func Sign1(key ed25519.PrivateKey, contentType, aad string, payload []byte) []by
 
 // Sum is a digest of s, for records that refer to something that the test does not keep.
 func Sum(s string) audit.Digest { return sha256.Sum256([]byte(s)) }
+
+// KeptSeal is the seal of a record, as a phone keeps it. What else it says is made up, and differs by variant.
+func KeptSeal(record audit.Seq, variant byte) []byte {
+	mode, err := cbor.CoreDetEncOptions().EncMode()
+	if err != nil {
+		panic("audittest: " + err.Error())
+	}
+	claims, err := mode.Marshal(audit.SealClaims{Size: record, Link: audit.Digest{variant}, Epoch: 1, First: record - 1})
+	if err != nil {
+		panic("audittest: " + err.Error())
+	}
+	return Sign1(ReceiptKey(), "application/assent-seal+cbor", "assent/seal/v1", claims)
+}
