@@ -91,7 +91,9 @@ type Audit struct {
 	QuotaMB int `toml:"quota_mb"`
 	// LiteralDays is after how many days literal payloads (arguments, requests, what the panel showed) are removed from the
 	// log, which stays verifiable without them. 0 keeps them as long as the log: they are what proves that what was sent was
-	// what was shown, removing them cannot be undone, and the quota ends them anyway.
+	// what was shown, removing them cannot be undone, and the quota ends them anyway. It is done after the box has run for a
+	// day in which its clock was set and moved by no more than an hour, so that one wrong answer of a time server does not
+	// make everything old; a box that runs for less than a day at a time keeps them.
 	LiteralDays int `toml:"literal_days"`
 }
 

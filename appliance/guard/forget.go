@@ -15,17 +15,40 @@ const (
 	forgetLook  = time.Hour
 )
 
+// steady says since when the date can be believed. One wrong answer of a time server must not make everything old.
+type steady struct {
+	known  bool
+	since  time.Duration // boot time
+	offset time.Duration // of the wall clock from the boot time, then
+}
+
+// maxStep is how far the wall clock may move, all in all, and still be the same clock.
+const maxStep = time.Hour
+
+// look takes a reading. It reports whether for forgetEvery the clock was known at each look and made no step.
+func (s *steady) look(boot time.Duration, wall time.Time, state clock.State) bool {
+	offset := time.Duration(wall.UnixNano()) - boot
+	switch {
+	case state == clock.Unset:
+		s.known = false
+	case !s.known || (offset-s.offset).Abs() > maxStep:
+		*s = steady{known: true, since: boot, offset: offset}
+	}
+	return s.known && boot-s.since >= forgetEvery
+}
+
 // forget removes literal payloads that are older than the household wants to keep them, once a day, until ctx ends. Without
-// a date nothing is old.
+// a date that was steady for a day nothing is old.
 func (g *guard) forget(ctx context.Context) {
 	days := g.opts.Config.Audit.LiteralDays
 	if days == 0 {
 		return
 	}
+	var date steady
 	due := g.opts.Clock.Boot()
 	for ctx.Err() == nil {
 		now := g.opts.Clock.Boot()
-		if wall, state := g.opts.Clock.Wall(); state != clock.Unset && now >= due {
+		if wall, state := g.opts.Clock.Wall(); date.look(now, wall, state) && now >= due {
 			due = now + forgetEvery
 			g.forgetBefore(ctx, wall.AddDate(0, 0, -days))
 		}

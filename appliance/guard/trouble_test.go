@@ -236,6 +236,11 @@ func TestLiteralPayloadsAreForgottenAfterTheirTime(t *testing.T) {
 		if got := h.inbox(p.slot); got[0].Text == "" {
 			t.Error("forgotten without knowing the date")
 		}
+		h.clock.SetWall(wall.AddDate(10, 0, 0), clock.Synced) // one wrong answer of a time server
+		h.pass(23)
+		if got := h.inbox(p.slot); got[0].Text != "tall towers" {
+			t.Error("forgotten for a clock that was wrong for less than a day")
+		}
 		h.clock.SetWall(wall.AddDate(0, 0, 1), clock.Synced)
 		h.pass(25)
 		if got := h.inbox(p.slot); got[0].Text != "tall towers" {
