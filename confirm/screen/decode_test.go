@@ -102,8 +102,10 @@ func TestEveryAcceptedCodePointReadsBack(t *testing.T) {
 	for _, r := range all {
 		// Alone, beside itself, inside a word, after a space, and in a run of another script.
 		s := string(r)
-		if err := roundTrip(s + s + " a" + s + "b  " + s + " ж" + s); err != nil {
-			t.Fatalf("%U: %v", r, err)
+		for _, c := range []screen.Card{{Text: s + s + " a" + s + "b  " + s + " ж" + s}, {Text: s + "a", Large: true}} {
+			if err := roundTripOf(c); err != nil {
+				t.Fatalf("%U: %v", r, err)
+			}
 		}
 		whole.WriteRune(r)
 	}
