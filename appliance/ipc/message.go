@@ -164,7 +164,8 @@ type Propose struct {
 	RunDigest [32]byte `cbor:"6,keyasint"` // invocationDigest of the model call that asked for it
 }
 
-// Pending says that a proposal waits at the box. It holds what the requesting phone may be told.
+// Pending says that a proposal waits at the box, and once more, with Decided, that somebody there has approved it, so that
+// it is under way. It holds what the requesting phone may be told.
 type Pending struct {
 	Inv         capabilities.InvocationID `cbor:"1,keyasint"`
 	Name        capabilities.Name         `cbor:"2,keyasint"`
@@ -176,6 +177,7 @@ type Pending struct {
 	Pages       int                       `cbor:"8,keyasint"`
 	Request     []byte                    `cbor:"9,keyasint,omitempty"` // the exact bytes that would be sent
 	ArgsDigest  [32]byte                  `cbor:"10,keyasint"`
+	Decided     bool                      `cbor:"11,keyasint,omitempty"`
 }
 
 // Outcome is how one proposal ended.
@@ -300,6 +302,8 @@ type Status struct {
 	// Head is the sequence number of the record that holds Seal: the log has that many records before it.
 	Head    uint64       `cbor:"9,keyasint,omitempty"`
 	Trouble AuditTrouble `cbor:"10,keyasint,omitempty"` // where Audit is false
+	Root    []byte       `cbor:"11,keyasint,omitempty"` // SHA-256 of the log's root key, by which the log is known for good
+	Unknown int          `cbor:"12,keyasint,omitempty"` // outcomes that nobody has seen, of all phones
 }
 
 // InboxRequest asks what a phone may know of calls with an unknown outcome that nobody has seen yet. Inbox answers it.
@@ -335,6 +339,8 @@ type Unknown struct {
 	Why         capabilities.Code         `cbor:"11,keyasint,omitempty"`
 	// Cut says that the box itself stopped in the middle: found at a start, in place of an outcome.
 	Cut bool `cbor:"12,keyasint,omitempty"`
+	// Sent says that the audit holds that the request left the box, so that only the answer is not known.
+	Sent bool `cbor:"13,keyasint,omitempty"`
 }
 
 // Seen says that a person has read of one unknown outcome, which then leaves the inbox; what it was stays unknown. Sig is

@@ -54,6 +54,7 @@ const (
 	TypeCancel Type = "cancel"
 	TypeDeny   Type = "deny"
 	TypeSeen   Type = "seen"
+	TypeRecord Type = "record" // asks for the box's record as it is; without data. A frame of the same type answers
 	TypePing   Type = "ping"
 )
 
@@ -152,6 +153,15 @@ type Welcome struct {
 	HeadCode string `json:"head_code"`      // compare with the panel
 	Seal     string `json:"seal,omitempty"` // the latest audit seal, to be kept as an anchor
 	HeadSeq  uint64 `json:"head_seq"`       // of the record that holds the seal; 0 where there is none
+	Root     string `json:"root,omitempty"` // of the record, as in Record
+}
+
+// Record is the box's record as it is now: what a welcome says of it, at any later time.
+type Record struct {
+	HeadCode string `json:"head_code"`
+	Seal     string `json:"seal,omitempty"`
+	HeadSeq  uint64 `json:"head_seq"`
+	Root     string `json:"root,omitempty"` // SHA-256 of the record's root key in hex: what it is known by for good
 }
 
 // Paired answers Pair.
@@ -182,7 +192,7 @@ type Text struct {
 	Text         string `json:"text"`
 }
 
-// Pending is the "look at the box" card.
+// Pending is the "look at the box" card. It comes once more, with Decided, when somebody there has let it go ahead.
 type Pending struct {
 	Conversation string               `json:"conversation"`
 	Turn         string               `json:"turn"`
@@ -196,6 +206,7 @@ type Pending struct {
 	Pages        int                  `json:"pages"`
 	Request      string               `json:"request,omitempty"` // the exact bytes, for "details"
 	ArgsDigest   string               `json:"args_digest"`
+	Decided      bool                 `json:"decided"` // it is under way, and can no longer be taken back
 }
 
 // Result is how one proposal ended: the same object that the model is given.
@@ -270,7 +281,8 @@ type Unknown struct {
 	At          string               `json:"at,omitempty"` // RFC 3339
 	Record      uint64               `json:"record"`       // audit record that promised the call
 	Code        capabilities.Code    `json:"code,omitempty"`
-	Cut         bool                 `json:"cut"` // the box itself stopped in the middle
+	Cut         bool                 `json:"cut"`  // the box itself stopped in the middle
+	Sent        bool                 `json:"sent"` // it left the box, and only its answer is not known; false where that is not known either
 }
 
 // Notice tells phones what changed at the box: frozen, unfrozen, pairing_open, display_lost, audit_lost, audit_full,

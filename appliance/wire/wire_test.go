@@ -76,6 +76,7 @@ func TestFramesGolden(t *testing.T) {
 		{wire.TypeTurnEnd, wire.TurnEnd{}},
 		{wire.TypeNotice, wire.Notice{}},
 		{wire.TypeInbox, wire.Inbox{}},
+		{wire.TypeRecord, wire.Record{}},
 	} {
 		data := whole(reflect.ValueOf(f.data)).Interface()
 		if err := enc.Encode(wire.Downstream{V: wire.Version, Seq: 1, Re: "c1", Type: f.typ, Data: data}); err != nil {
