@@ -9,15 +9,17 @@ import (
 
 // UnknownEffect is a promised call of which nobody can say what became of it. It is never executed again.
 type UnknownEffect struct {
-	Inv       ID
-	Intent    Seq      // the record that promised it
-	Effect    Seq      // the record that says unknown
-	Wall      int64    // Unix milliseconds of the promise; 0 where the clock was not set
-	Proposal  Proposal // zero where it is further back than the last two segments
-	Arguments []byte   // the normalised arguments (BlobArguments), where they were kept
-	View      []byte   // the readable rendering (BlobView), where it was kept
-	Code      capabilities.Code
-	Cause     Cause
+	Inv         ID
+	Intent      Seq      // the record that promised it
+	Effect      Seq      // the record that says unknown
+	Wall        int64    // Unix milliseconds of the promise; 0 where the clock was not set
+	Proposal    Proposal // zero where it is further back than the last two segments
+	Arguments   []byte   // the normalised arguments (BlobArguments), where they were kept
+	View        []byte   // the readable rendering (BlobView), where it was kept
+	Destination []byte   // as the panel named it (BlobDestination), where it was kept
+	Code        capabilities.Code
+	Cause       Cause
+	Sent        bool // the record that says unknown holds that it left the box
 }
 
 // unknowns finds unknown effects in the records of the last two segments.
@@ -50,6 +52,8 @@ func (u *unknowns) see(r Record) {
 			u.call(r.Inv).View = clone(p.Bytes)
 		case p.Purpose == BlobArguments:
 			u.call(r.Inv).Arguments = clone(p.Bytes)
+		case p.Purpose == BlobDestination:
+			u.call(r.Inv).Destination = clone(p.Bytes)
 		}
 	case *Proposal:
 		u.call(r.Inv).Proposal = *p
@@ -65,7 +69,7 @@ func (u *unknowns) see(r Record) {
 			return
 		}
 		c := u.call(r.Inv)
-		c.Intent, c.Effect, c.Code, c.Cause = p.Intent, r.Seq, p.Code, p.Cause
+		c.Intent, c.Effect, c.Code, c.Cause, c.Sent = p.Intent, r.Seq, p.Code, p.Cause, p.Sent
 		u.open[r.Inv] = struct{}{}
 	case *Observe:
 		if p.Final {

@@ -108,13 +108,13 @@ func (r *run) propose(ctx context.Context, s said, i int, c proposal.Candidate) 
 	return out
 }
 
-// showPending tells the phone to look at the box. The model is not told.
+// showPending tells the phone to look at the box, and that somebody there has let it go ahead. The model is not told.
 func (r *run) showPending(p *ipc.Pending) {
 	w := wire.Pending{
 		Conversation: r.talk.id.String(), Turn: r.talk.turn, Invocation: p.Inv.String(),
 		Capability: p.Name, Version: p.Version, Revision: p.Revision,
 		Title: p.Title, Text: p.Text, Destination: p.Destination, Pages: p.Pages, Request: string(p.Request),
-		ArgsDigest: capabilities.ArgsDigest(p.ArgsDigest).String(),
+		ArgsDigest: capabilities.ArgsDigest(p.ArgsDigest).String(), Decided: p.Decided,
 	}
 	r.setPending(&w)
 	r.emit(wire.TypePending, w)

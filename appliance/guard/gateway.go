@@ -203,10 +203,10 @@ func (g *guard) status() *ipc.Status {
 	g.mu.Unlock()
 	s := &ipc.Status{
 		Frozen: g.freezer.frozen(), Pairing: pairing, Phones: g.phones.count(), Display: display,
-		Audit: g.journal.Err() == nil, Courier: g.courier.connected(), Trouble: trouble(g.journal.Err()),
+		Audit: g.journal.Err() == nil, Courier: g.courier.connected(), Trouble: trouble(g.journal.Err()), Unknown: g.inbox.count(),
 	}
-	if head, ok := g.journal.head(); ok {
-		s.HeadCode, s.Seal, s.Head = head.Code(), head.Seal, uint64(head.Seq)
+	if head, root, ok := g.journal.head(); ok {
+		s.HeadCode, s.Seal, s.Head, s.Root = head.Code(), head.Seal, uint64(head.Seq), root[:]
 	}
 	return s
 }

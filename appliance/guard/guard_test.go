@@ -51,6 +51,10 @@ func TestFromAskToResult(t *testing.T) {
 		if string(o.Body) != `{"ok":true}` || o.Inv != k.pending.Inv || o.Retrieved == 0 {
 			t.Fatalf("outcome %+v", o)
 		}
+		// The phone's card must not ask for a press that has counted.
+		if now := <-k.told; !now.Decided || now.Inv != k.pending.Inv || k.pending.Decided {
+			t.Fatalf("after the press the phone is told %+v", now)
+		}
 		sent := h.courier.grants[1]
 		if string(sent.Request.Bytes) != string(k.pending.Request) {
 			t.Fatal("sent is not what was shown")

@@ -364,15 +364,15 @@ func state(a ipc.ID) *ipc.Propose {
 type card struct {
 	pending ipc.Pending
 	done    chan *ipc.Outcome
+	told    chan ipc.Pending // of it, later
 }
 
 // propose submits something that needs a press and waits until it is pending.
 func (h *house) propose(c *ipc.Client, m *ipc.Propose) card {
 	h.t.Helper()
-	k := card{done: make(chan *ipc.Outcome, 1)}
-	pending := make(chan ipc.Pending, 1)
+	k := card{done: make(chan *ipc.Outcome, 1), told: make(chan ipc.Pending, 4)}
 	go func() {
-		a, err := c.Call(context.Background(), m, func(p *ipc.Pending) { pending <- *p })
+		a, err := c.Call(context.Background(), m, func(p *ipc.Pending) { k.told <- *p })
 		if err != nil {
 			k.done <- nil
 			return
@@ -381,7 +381,7 @@ func (h *house) propose(c *ipc.Client, m *ipc.Propose) card {
 		k.done <- o
 	}()
 	select {
-	case k.pending = <-pending:
+	case k.pending = <-k.told:
 	case o := <-k.done:
 		h.t.Fatalf("it ended before it was pending: %+v", o)
 	}

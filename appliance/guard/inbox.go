@@ -46,6 +46,7 @@ type unknown struct {
 	When        int64                  `json:"when"` // Unix milliseconds, 0 where the clock was unset
 	Why         capabilities.Code      `json:"why"`
 	Cut         bool                   `json:"cut"`
+	Sent        bool                   `json:"sent"`
 }
 
 func (u unknown) inv() capabilities.InvocationID { return capabilities.InvocationID(u.Inv) }
@@ -192,7 +193,7 @@ func (i *inbox) of(ph phone, name func(slot uint32) string) *ipc.Inbox {
 		}
 		item := ipc.Unknown{
 			Inv: u.inv(), Slot: u.Slot, Phone: name(u.Slot), Name: u.Name, Version: u.Version, Title: u.Title, Destination: u.Destination,
-			When: u.When, Seq: uint64(u.Intent), Why: u.Why, Cut: u.Cut,
+			When: u.When, Seq: uint64(u.Intent), Why: u.Why, Cut: u.Cut, Sent: u.Sent,
 		}
 		if u.Person == ph.Person || u.Log == capabilities.LogView {
 			item.Text = u.Text

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -72,7 +73,7 @@ func TestUnknownOutcomeWaitsUntilAPersonHasSeenIt(t *testing.T) {
 
 		want := []ipc.Unknown{{
 			Inv: k.pending.Inv, Slot: desk.slot, Phone: "Desk", Name: "find.pages", Version: 1, Title: k.pending.Title, Text: "tall towers",
-			Destination: "pages.example", Why: capabilities.CodeInterrupted,
+			Destination: "pages.example", Why: capabilities.CodeInterrupted, Sent: true,
 		}}
 		for _, p := range []*phone{owner, desk} {
 			got := h.inbox(p.slot)
@@ -128,7 +129,9 @@ func cutOff(t *testing.T, disk *audittest.Disk, clk *clocktest.Clock, person str
 	for n, name := range []capabilities.Name{"find.pages", "box.state"} {
 		c := audittest.Automatic(byte(n + 1))
 		args, digest := audit.BlobOf(audit.BlobArguments, c.Inv, []byte(query))
-		c.Blobs, c.Proposal.ArgsDigest, c.Intent.ArgsDigest = []audit.Entry{args}, capabilities.ArgsDigest(digest), capabilities.ArgsDigest(digest)
+		where, at := audit.BlobOf(audit.BlobDestination, c.Inv, []byte("pages.example"))
+		c.Proposal.Revision, c.Intent.Destination = "pages/1", at
+		c.Blobs, c.Proposal.ArgsDigest, c.Intent.ArgsDigest = []audit.Entry{args, where}, capabilities.ArgsDigest(digest), capabilities.ArgsDigest(digest)
 		c.Proposal.Capability, c.Proposal.Slot, c.Proposal.Person = name, 1, person
 		if _, err := l.Intend(t.Context(), c.Entries(), c.Intent, c.Inv); err != nil {
 			t.Fatal(err)
@@ -179,6 +182,52 @@ func TestPowerCutLeavesAnUnknownOutcomeInTheInbox(t *testing.T) {
 		}
 		if n := h.courier.count(); n != 0 {
 			t.Errorf("%d calls were made again", n)
+		}
+	})
+}
+
+// Another start may have been set up otherwise: of a call that it cut off the inbox says what the log holds, and no more.
+func TestLostCallIsNotDescribedByTodaysSettings(t *testing.T) {
+	disk := audittest.NewDisk()
+	liveOn(t, t.TempDir(), disk, func(t *testing.T, h *house) {
+		p := h.pair("Kitchen")
+		h.close()
+		cutOff(t, disk, h.clock, h.person())
+		h.search.Replan(func(p capabilities.Plan) capabilities.Plan {
+			p.Title, p.Destination = "Search the practice pages for", "practice.example"
+			return p
+		})
+		h.start()
+		if got := h.inbox(p.slot); len(got) != 1 || got[0].Title != "" || got[0].Text != "tall towers" || got[0].Destination != "pages.example" || got[0].Sent {
+			t.Errorf("of a call from before it says %+v", got)
+		}
+		h.close()
+		if err := os.Remove(filepath.Join(h.opts.StateDir, "inbox.json")); err != nil {
+			t.Fatal(err)
+		}
+		h.search.Change(func(s *capabilities.Spec) { s.Revision = "pages/2" })
+		h.start()
+		if got := h.inbox(p.slot); len(got) != 1 || got[0].Text != "" || got[0].Destination != "pages.example" {
+			t.Errorf("another revision tells of it as %+v", got)
+		}
+	})
+}
+
+// A phone shows the code of the record's head, and the panel the same one, without half a minute in between.
+func TestIdleScreenFollowsTheRecord(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		p := h.pair("Kitchen")
+		h.hands.Wait(31 * time.Second)
+		before := ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{}).HeadCode
+		turn := h.turn(p, ipc.ID{1})
+		h.want(h.now(state(turn)), capabilities.Done, "")
+		now := ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{})
+		if now.HeadCode == before || len(now.Root) != 32 {
+			t.Fatalf("the head went from %s to %+v", before, now)
+		}
+		h.hands.Wait(1100 * time.Millisecond)
+		if !h.idle(now.HeadCode, "", "", 1) {
+			t.Error("the panel shows an older head")
 		}
 	})
 }

@@ -22,6 +22,8 @@ type journal struct {
 	state   func(err error)                 // told of each change
 	lost    func(context.Context, lostCall) // told of each call that ends as unknown
 
+	moved chan struct{} // holds one: the head is another
+
 	mu     sync.Mutex
 	log    *audit.Log // nil where it could not be opened
 	err    error
@@ -31,18 +33,22 @@ type journal struct {
 
 // lostCall is a call of which nobody can say whether it took effect.
 type lostCall struct {
-	inv      audit.ID
-	intent   audit.Seq
-	proposal audit.Proposal
-	args     []byte // as the log keeps them
-	wall     int64  // Unix milliseconds of the promise, 0 where the clock was unset
-	code     capabilities.Code
-	cut      bool // found at a start, in place of an outcome
+	inv         audit.ID
+	intent      audit.Seq
+	proposal    audit.Proposal
+	args        []byte // as the log keeps them
+	view        []byte // what the panel showed, where the log keeps it
+	destination []byte // likewise
+	wall        int64  // Unix milliseconds of the promise, 0 where the clock was unset
+	code        capabilities.Code
+	old         bool // of an earlier start, when the box may have been set up otherwise
+	cut         bool // found at a start, in place of an outcome
+	sent        bool // the log holds that it left the box
 }
 
 // openJournal never fails: a guard without an audit lets people chat. state is told of each change, the first included.
 func openJournal(ctx context.Context, o audit.Options, state func(error), lost func(context.Context, lostCall)) *journal {
-	j := &journal{options: o, state: state, lost: lost, begun: map[audit.ID]lostCall{}, flying: map[audit.ID]lostCall{}}
+	j := &journal{options: o, state: state, lost: lost, moved: make(chan struct{}, 1), begun: map[audit.ID]lostCall{}, flying: map[audit.ID]lostCall{}}
 	j.open(ctx)
 	return j
 }
@@ -69,7 +75,8 @@ func (j *journal) recall(ctx context.Context) {
 	}
 	for _, u := range slices.SortedFunc(slices.Values(log.Unknown()), func(a, b audit.UnknownEffect) int { return cmp.Compare(a.Effect, b.Effect) }) {
 		j.lost(ctx, lostCall{
-			inv: u.Inv, intent: u.Intent, proposal: u.Proposal, args: u.Arguments, wall: u.Wall, code: u.Code, cut: u.Cause == audit.CauseRecovery,
+			inv: u.Inv, intent: u.Intent, proposal: u.Proposal, args: u.Arguments, view: u.View, destination: u.Destination, wall: u.Wall, code: u.Code,
+			old: true, cut: u.Cause == audit.CauseRecovery, sent: u.Sent,
 		})
 	}
 }
@@ -122,6 +129,12 @@ func (j *journal) current() (*audit.Log, error) {
 func (j *journal) noted(err error, proof bool) error {
 	if err != nil && !errors.Is(err, audit.ErrUnavailable) {
 		return err // this record was not taken; the next may be
+	}
+	if err == nil {
+		select {
+		case j.moved <- struct{}{}:
+		default: // it is about to be looked at
+		}
 	}
 	j.mu.Lock()
 	if err == nil && !proof {
@@ -232,10 +245,14 @@ func (j *journal) hear(entries []audit.Entry) {
 		case audit.Proposal:
 			l.proposal = p
 		case audit.Blob:
-			if p.Purpose != audit.BlobArguments {
+			switch p.Purpose {
+			case audit.BlobArguments:
+				l.args = p.Bytes
+			case audit.BlobView:
+				l.view = p.Bytes
+			default:
 				continue
 			}
-			l.args = p.Bytes
 		case audit.Decision:
 			if p.Verdict == audit.Refuse {
 				delete(j.begun, e.Inv)
@@ -293,19 +310,19 @@ func (j *journal) Effect(ctx context.Context, i audit.Intent, effect audit.Effec
 		l.code = capabilities.CodeAuditUnavailable
 		j.lost(ctx, l)
 	case effect.Status == capabilities.Unknown:
-		l.code = effect.Code
+		l.code, l.sent = effect.Code, effect.Sent
 		j.lost(ctx, l)
 	}
 	return seq, err
 }
 
-// head returns where the audit ends, or false without one.
-func (j *journal) head() (audit.Head, bool) {
+// head returns where the audit ends and the digest of its root key, or false without one.
+func (j *journal) head() (audit.Head, audit.Digest, bool) {
 	log, err := j.current()
 	if err != nil {
-		return audit.Head{}, false
+		return audit.Head{}, audit.Digest{}, false
 	}
-	return log.Head(), true
+	return log.Head(), log.Root(), true
 }
 
 func (j *journal) close() error {

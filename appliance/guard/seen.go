@@ -1,12 +1,14 @@
 package guard
 
 import (
+	"bytes"
 	"context"
 
 	"assent.home.arpa/appliance/audit"
 	"assent.home.arpa/appliance/ipc"
 	"assent.home.arpa/appliance/wire"
 	"assent.home.arpa/capabilities"
+	"assent.home.arpa/capabilities/registry"
 )
 
 // codeNotInInbox refuses an acknowledgement of what is none of the phone's business.
@@ -69,17 +71,16 @@ func (g *guard) keep(ctx context.Context, calls ...lostCall) {
 	for _, l := range calls {
 		u := unknown{
 			Inv: l.inv[:], Intent: l.intent, Slot: l.proposal.Slot, Person: l.proposal.Person, Name: l.proposal.Capability,
-			Version: l.proposal.Version, Log: l.proposal.Log, When: l.wall, Why: l.code, Cut: l.cut,
+			Version: l.proposal.Version, Log: l.proposal.Log, When: l.wall, Why: l.code, Cut: l.cut, Sent: l.sent,
 		}
 		c, err := g.opts.Registry.Lookup(capabilities.WireName(u.Name, u.Version))
 		if err == nil && onlyReadTheBox(c.Spec()) {
 			g.append(ctx, u.observed(audit.Observe{By: audit.ByGuard, Source: "it only read the box"}))
 			continue
 		}
-		if err == nil && u.Log > capabilities.LogOmit {
-			if plan, err := c.Plan(l.args); err == nil {
-				u.Title, u.Text, u.Destination = bounded(plan.Title), bounded(plan.Text), bounded(plan.Destination)
-			}
+		if u.Log > capabilities.LogOmit {
+			title, text, destination := l.describe(c, err == nil)
+			u.Title, u.Text, u.Destination = bounded(title), bounded(text), bounded(destination)
 		}
 		items = append(items, u)
 	}
@@ -90,6 +91,29 @@ func (g *guard) keep(ctx context.Context, calls ...lostCall) {
 	if added > 0 {
 		g.inboxChanged()
 	}
+}
+
+// describe says what was asked for, as the panel did. The log's own words come first. What the capability makes of the
+// arguments is the same only while the box is set up as it was, so of an earlier start nothing is said that the log does not
+// hold: neither a title, which may name a place, nor a text that another revision of the capability would write.
+func (l lostCall) describe(c registry.Capability, known bool) (title, text, destination string) {
+	if title, rest, ok := bytes.Cut(l.view, []byte("\n")); ok {
+		if at := bytes.LastIndexByte(rest, '\n'); at >= 0 {
+			return string(title), string(rest[:at]), string(rest[at+1:])
+		}
+	}
+	destination = string(l.destination)
+	if !known || l.old && c.Spec().Revision != l.proposal.Revision {
+		return "", "", destination
+	}
+	plan, err := c.Plan(l.args)
+	switch {
+	case err != nil:
+		return "", "", destination
+	case l.old:
+		return "", plan.Text, destination
+	}
+	return plan.Title, plan.Text, plan.Destination
 }
 
 func onlyReadTheBox(s capabilities.Spec) bool {

@@ -22,15 +22,22 @@ func (h *house) shows(note, hint string, phones int) {
 	h.t.Helper()
 	h.hands.Wait(31 * time.Second)
 	head := ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{}).HeadCode
+	if !h.idle(head, note, hint, phones) {
+		h.t.Errorf("the panel does not say %q, %q", note, hint)
+	}
+}
+
+// idle reports whether the panel shows the idle screen with this.
+func (h *house) idle(head, note, hint string, phones int) bool {
 	glass := h.panel.Glass()
 	for shift := range 100 {
 		for today := range 4 {
 			if glass == screen.DrawIdle(screen.Idle{Today: today, Phones: phones, HeadCode: head, Shift: shift, Note: note, Hint: hint}) {
-				return
+				return true
 			}
 		}
 	}
-	h.t.Errorf("the panel does not say %q, %q", note, hint)
+	return false
 }
 
 // fill makes the log full with what a gateway can make it record: calls of nothing.

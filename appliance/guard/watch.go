@@ -12,8 +12,11 @@ import (
 	"assent.home.arpa/confirm/screen"
 )
 
-// idleEvery is how often the idle screen is brought up to date by itself.
-const idleEvery = 30 * time.Second
+// How often the idle screen is brought up to date: by itself, and at most, while the record grows.
+const (
+	idleEvery = 30 * time.Second
+	headEvery = time.Second
+)
 
 // maxHappened bounds what waits to be recorded of the panel. It fills only while the disk hangs.
 const maxHappened = 256
@@ -156,17 +159,39 @@ func (g *guard) refresh(ctx context.Context) {
 			g.append(ctx, entries...)
 		}
 		due, stop := g.opts.Clock.Until(g.opts.Clock.Boot() + idleEvery)
-		select {
-		case <-due:
-		case <-ctx.Done():
-		}
+		g.followHead(ctx, due)
 		stop()
+	}
+}
+
+// followHead keeps the code of the record's head true on the idle screen until due: people compare it with their phones.
+func (g *guard) followHead(ctx context.Context, due <-chan struct{}) {
+	for {
+		select {
+		case <-g.journal.moved:
+		case <-due:
+			return
+		case <-ctx.Done():
+			return
+		}
+		pause, stop := g.opts.Clock.Until(g.opts.Clock.Boot() + headEvery)
+		g.showIdle()
+		select {
+		case <-pause:
+			stop()
+		case <-due:
+			stop()
+			return
+		case <-ctx.Done():
+			stop()
+			return
+		}
 	}
 }
 
 func (g *guard) showIdle() {
 	idle := screen.Idle{Today: g.today.value(), Phones: g.phones.count(), Scripted: g.opts.Scripted}
-	if head, ok := g.journal.head(); ok {
+	if head, _, ok := g.journal.head(); ok {
 		idle.HeadCode = head.Code()
 	}
 	idle.Note, idle.Hint = idleNote(trouble(g.journal.Err()), g.inbox.count())

@@ -35,7 +35,8 @@ func (e *Executor) confirm(ctx context.Context, c *call, pending func(ipc.Pendin
 		return rejected(capabilities.StageConfirm, capabilities.CodeAuditUnavailable)
 	}
 	c.noted = true
-	pending(c.pendingMessage())
+	shown := c.pendingMessage()
+	pending(shown)
 
 	person := c.Turn.person
 	c.queued, c.asked = e.cfg.Clock.Boot(), true
@@ -61,7 +62,12 @@ func (e *Executor) confirm(ctx context.Context, c *call, pending func(ipc.Pendin
 		c.asked = false
 		return deskEnding(err)
 	}
-	return e.decided(c)
+	end := e.decided(c)
+	if end == nil {
+		shown.Decided = true
+		pending(shown)
+	}
+	return end
 }
 
 func deskEnding(err error) *ending {

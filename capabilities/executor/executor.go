@@ -176,8 +176,8 @@ func rejected(stage capabilities.Stage, code capabilities.Code) *ending {
 	return &ending{stage: stage, status: capabilities.Rejected, code: code}
 }
 
-// Invoke takes one proposal through all stages and returns its one outcome. pending is called, at most once, when the
-// proposal waits at the box. Cancelling ctx takes back what is not decided yet.
+// Invoke takes one proposal through all stages and returns its one outcome. pending is called when the proposal waits
+// at the box, and once more when somebody there has approved it. Cancelling ctx takes back what is not decided yet.
 func (e *Executor) Invoke(ctx context.Context, p Proposal, pending func(ipc.Pending)) ipc.Outcome {
 	c := &call{Proposal: p}
 	rand.Read(c.inv[:]) // never fails: crypto/rand ends the program instead

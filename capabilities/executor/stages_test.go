@@ -55,7 +55,10 @@ func TestPressedCallIsBoundToWhatWasShown(t *testing.T) {
 		t.Fatalf("the card is %+v", card)
 	}
 	sent := b.courier.Calls()[0]
-	if len(pending) != 1 || pending[0].Inv != o.Inv || string(pending[0].Request) != string(sent.Request.Bytes) || pending[0].Text != "tall towers" || pending[0].Pages == 0 {
+	if len(pending) != 2 || pending[0].Decided || !pending[1].Decided || pending[1].Inv != o.Inv {
+		t.Fatalf("told the phone %+v", pending)
+	}
+	if pending[0].Inv != o.Inv || string(pending[0].Request) != string(sent.Request.Bytes) || pending[0].Text != "tall towers" || pending[0].Pages == 0 {
 		t.Fatalf("told the phone %+v", pending)
 	}
 	records := b.records()
