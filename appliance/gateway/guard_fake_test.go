@@ -30,6 +30,7 @@ type fakeGuard struct {
 	trouble  ipc.AuditTrouble
 	inbox    []ipc.Unknown // of every phone
 	seal     []byte
+	root     []byte
 	head     uint64
 	blank    bool // the display does not answer
 	code     string
@@ -98,7 +99,7 @@ func (g *fakeGuard) handle(ctx context.Context, m ipc.Message, reply func(ipc.Me
 	case *ipc.StatusRequest:
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		reply(&ipc.Status{Frozen: g.frozen, HeadCode: "3F7QK2XZ", Display: !g.blank, Audit: g.trouble == 0, Courier: true, Trouble: g.trouble, Seal: g.seal, Head: g.head})
+		reply(&ipc.Status{Frozen: g.frozen, HeadCode: "3F7QK2XZ", Display: !g.blank, Audit: g.trouble == 0, Courier: true, Trouble: g.trouble, Seal: g.seal, Head: g.head, Root: g.root})
 		return
 	case *ipc.InboxRequest:
 		g.mu.Lock()

@@ -16,7 +16,7 @@ func inbox(in *ipc.Inbox) wire.Inbox {
 	for _, u := range in.Items[:min(len(in.Items), ipc.MaxUnknowns)] {
 		item := wire.Unknown{
 			Invocation: u.Inv.String(), Slot: u.Slot, Phone: u.Phone, Capability: u.Name, Version: u.Version, Title: u.Title, Text: u.Text,
-			Destination: u.Destination, Record: u.Seq, Code: u.Why, Cut: u.Cut,
+			Destination: u.Destination, Record: u.Seq, Code: u.Why, Cut: u.Cut, Sent: u.Sent,
 		}
 		if u.When != 0 {
 			item.At = time.UnixMilli(u.When).UTC().Format(time.RFC3339)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -17,6 +18,7 @@ func pageInbox(t *testing.T, browser context.Context) {
 	b, _ := startPage(t)
 	cut, late := unknown(), unknown()
 	late.Inv, late.Slot, late.Phone, late.Cut = capabilities.InvocationID{1}, 9, "<b>Desk</b>", false
+	late.Sent = true
 	late.Text, late.Why = "weather\ntomorrow <img src=x onerror=alert(1)>", capabilities.CodeTimeout
 	b.guard.inbox = []ipc.Unknown{cut, late}
 	b.guard.seal, b.guard.head = []byte{0xd2, 1}, 1203
@@ -30,6 +32,7 @@ func pageInbox(t *testing.T, browser context.Context) {
 	p.says("#about .said", "tall towers")
 	p.says("#about .lost", "It may or may not have been sent, and the box cannot find out. It was not sent again.")
 	p.says("#about .lost", "No answer came in time")
+	p.says("#about .lost", "It was sent. What became of it the box does not know")
 	if n := p.count("#about b, #about img"); n != 0 {
 		t.Errorf("%d elements came from a request", n)
 	}
@@ -59,6 +62,37 @@ func pageInbox(t *testing.T, browser context.Context) {
 	b.guard.setInbox()
 	b.guard.notice(t, ipc.Notice{Class: ipc.NoticeInbox})
 	p.gone("#lost:not([hidden])")
+}
+
+// The sheet follows what the box records, and shows the key that the record began with.
+func pageRecord(t *testing.T, browser context.Context) {
+	b, _ := startPage(t)
+	set := func(head uint64, root byte) {
+		b.guard.mu.Lock()
+		defer b.guard.mu.Unlock()
+		b.guard.head, b.guard.seal, b.guard.root = head, []byte{byte(head)}, bytes.Repeat([]byte{root}, 32)
+	}
+	set(812, 0xab)
+	p := openTab(t, browser, "http://"+b.addr+"/")
+	p.pair(b)
+	p.click("#record")
+	p.says("#about", "813 records")
+	if got := p.text("#root"); got != "abab abab abab abab" {
+		t.Errorf("the key is shown as %q", got)
+	}
+	p.click("#about .root summary")
+	p.says("#root-whole", strings.Repeat("ab", 32))
+	p.shot("record-key")
+	p.click("#about-close")
+	set(820, 0xab)
+	p.click("#record")
+	p.says("#about", "821 records")
+	p.click("#about-close")
+
+	// A turn is enough to find out; another key makes a longer record another one.
+	set(900, 0xcd)
+	p.ask("health")
+	p.says("#banner-shorter", "it began with another key")
 }
 
 // A record that became shorter, or another, is told plainly until the person has taken note; what the phone remembers of

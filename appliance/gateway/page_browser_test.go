@@ -28,6 +28,9 @@ var citations = json.RawMessage(`{"citations":[
 
 var health = json.RawMessage(`{"uptime":"3 days 2 hours","uptime_seconds":266400,"cpu_count":4,"load_1_min":0.42,"memory_total_mib":3792,"memory_available_mib":2210,"disk_free_mib":21480,"temperature_celsius":51.2,"under_voltage":false}`)
 
+// decided is a press that has counted, of a call whose outcome is not there yet.
+const decided = "decided"
+
 // actor plays the turns that the page is shown; the test holds the press.
 type actor struct {
 	press chan string
@@ -52,16 +55,23 @@ func (a *actor) run(ctx context.Context, q conversation.Turn, emit conversation.
 	switch q.Text {
 	case "search":
 		say("I will look that up.")
-		emit(wire.TypePending, wire.Pending{
+		card := wire.Pending{
 			Conversation: id, Turn: turn, Invocation: invocation, Capability: "web.search", Version: 1, Revision: "mediawiki/1",
 			Title: "Search Wikipedia for", Text: "how tall is\nthe Eiffel tower", Destination: "wikipedia.org", Pages: 3,
 			Request: "GET /w/api.php?action=query&list=search&srsearch=how+tall HTTP/1.1\r\nHost: en.wikipedia.org\r\n\r\n", ArgsDigest: strings.Repeat("ab", 32),
-		})
-		o := wire.Outcome{Invocation: invocation, Capability: "web.search", Version: 1}
-		select {
-		case o.Status = <-a.press:
-		case <-ctx.Done():
-			o.Status = "withdrawn"
+		}
+		emit(wire.TypePending, card)
+		o := wire.Outcome{Invocation: invocation, Capability: "web.search", Version: 1, Status: decided}
+		for o.Status == decided {
+			select {
+			case o.Status = <-a.press:
+			case <-ctx.Done():
+				o.Status = "withdrawn"
+			}
+			if o.Status == decided {
+				card.Decided = true
+				emit(wire.TypePending, card)
+			}
 		}
 		if o.Status == "done" {
 			o.RetrievedAt, o.Data = "2026-11-03T12:00:00Z", citations
@@ -70,6 +80,11 @@ func (a *actor) run(ctx context.Context, q conversation.Turn, emit conversation.
 		}
 		result(o)
 		say("The tower is 330 metres tall.")
+	case "cut off":
+		emit(wire.TypePending, wire.Pending{Conversation: id, Turn: turn, Invocation: invocation, Title: "Search Wikipedia for", Text: "tea", Pages: 1})
+		a.talk.keep(q.Conversation, wire.Snapshot{Conversation: id, Items: items})
+		<-ctx.Done()
+		return nil
 	case "health":
 		result(wire.Outcome{Invocation: strings.Repeat("11", 16), Capability: "system.health", Version: 1, Status: "done", RetrievedAt: "2026-11-03T12:00:00Z", Data: health})
 		say("All is well.")
@@ -116,6 +131,9 @@ func TestPage(t *testing.T) {
 		"unknown outcomes":               pageInbox,
 		"a record that became shorter":   pageRollback,
 		"trouble with the record":        pageAuditTrouble,
+		"the record as it grows":         pageRecord,
+		"a question that was cut off":    pageCutOff,
+		"another start of the box":       pageRestart,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -154,6 +172,18 @@ func pagePress(t *testing.T, browser context.Context) {
 	if diff := cmp.Diff([]string{"Details", "Don’t do it"}, labels); diff != "" {
 		t.Errorf("what can be tapped on the card (-want +got)\n%s", diff)
 	}
+	a.press <- decided
+	p.says(".working .look", "Approved, working…")
+	if n := p.count(".pending button"); n != 0 {
+		t.Error("what was approved can still be taken back")
+	}
+	if got := p.text("#spoken"); got != "Approved at the box. It is under way." {
+		t.Errorf("said is %q", got)
+	}
+	p.shot("working")
+	p.dark(true)
+	p.shot("working-dark")
+	p.dark(false)
 	a.press <- "done"
 	p.says(".prose", "The tower is 330 metres tall.")
 	p.gone(".pending")
@@ -329,4 +359,45 @@ func pageDeny(t *testing.T, browser context.Context) {
 	p.see(".pending")
 	p.click("#stop")
 	p.says(".ended", "Taken back")
+}
+
+// A question that the box did not come to answer says so, and nothing goes on asking for a press.
+func pageCutOff(t *testing.T, browser context.Context) {
+	b, _ := startPage(t)
+	p := openTab(t, browser, "http://"+b.addr+"/")
+	p.pair(b)
+	p.ask("cut off")
+	p.see(".pending")
+	p.says("#spoken", "Something waits for a press")
+	p.run(chromedp.Reload())
+	p.says(".cut-off", "No answer came: the question was stopped, or the box was. What waited for a press was not done.")
+	p.gone(".pending")
+	if got := p.text("#spoken"); got != "" {
+		t.Errorf("said is %q", got)
+	}
+	p.shot("cut-off")
+}
+
+// A notice of how the box was set up does not outlive that.
+func pageRestart(t *testing.T, browser context.Context) {
+	var o gateway.Options
+	b, _ := startPage(t, func(first *gateway.Options) {
+		first.Fixture = "Web search uses a practice site: nothing leaves this computer."
+		o = *first
+	})
+	p := openTab(t, browser, "http://"+b.addr+"/")
+	p.pair(b)
+	p.says("#banner-fixture", "practice site")
+	b.cancel()
+	<-b.done
+	l, err := net.Listen("tcp", b.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Listener, o.Fixture = l, ""
+	var ctx context.Context
+	ctx, b.cancel = context.WithCancel(context.Background())
+	go func() { b.done <- gateway.RunWith(ctx, o, b.turns) }()
+	p.gone("#banner-fixture")
+	p.says("#state", "Connected")
 }

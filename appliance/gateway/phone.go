@@ -85,7 +85,11 @@ func (p *phone) note(data any) {
 	p.said = p.said[:0]
 	switch d := data.(type) {
 	case wire.Pending:
-		p.pending[d.Invocation] = true
+		if d.Decided {
+			delete(p.pending, d.Invocation)
+		} else {
+			p.pending[d.Invocation] = true
+		}
 	case wire.Result:
 		delete(p.pending, d.Outcome.Invocation)
 	case wire.TurnEnd:

@@ -30,7 +30,7 @@ func (s *server) frame(ctx context.Context, c *socket, b []byte) {
 		s.hello(ctx, c, f)
 	case wire.TypePair:
 		s.pair(ctx, c, f)
-	case wire.TypeAsk, wire.TypeCancel, wire.TypeDeny, wire.TypeSeen:
+	case wire.TypeAsk, wire.TypeCancel, wire.TypeDeny, wire.TypeSeen, wire.TypeRecord:
 		if c.phone == nil {
 			c.offend(f.ID, problem(codeHelloFirst, "this connection has not said who it is; reload the page"))
 			return
@@ -42,6 +42,8 @@ func (s *server) frame(ctx context.Context, c *socket, b []byte) {
 			s.cancel(c, f)
 		case wire.TypeSeen:
 			s.seen(ctx, c, f)
+		case wire.TypeRecord:
+			s.record(ctx, c, f)
 		default:
 			s.deny(c, f)
 		}
@@ -98,13 +100,11 @@ func (s *server) hello(ctx context.Context, c *socket, f wire.Upstream) {
 	c.phone = p
 	p.join(c, who.Name)
 	at := s.resume(p, h)
+	r := record(status)
 	w := wire.Welcome{
 		Session: s.session, Name: who.Name, Role: who.Role.String(), Model: s.opts.ModelLabel, Scripted: s.opts.Scripted,
-		Counter: who.Counter, Frozen: status.Frozen, Resumed: len(at.first) == 0, HeadCode: status.HeadCode,
-		HeadSeq: status.Head,
-	}
-	if len(status.Seal) > 0 {
-		w.Seal = encodeBinary(status.Seal)
+		Counter: who.Counter, Frozen: status.Frozen, Resumed: len(at.first) == 0, HeadCode: r.HeadCode, Seal: r.Seal, HeadSeq: r.HeadSeq,
+		Root: r.Root,
 	}
 	first := [][]byte{encode(f.ID, wire.TypeWelcome, w)}
 	for _, n := range s.standing(status) {

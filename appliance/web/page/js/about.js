@@ -24,7 +24,7 @@ function unknownCard(u, slot, seen) {
   return el('section', { class: 'card lost', 'data-invocation': u.invocation },
     el('p', {}, words.cutOff(u)),
     u.text ? el('p', { class: 'said', dir: 'auto' }, marked(u.text)) : null,
-    el('p', {}, 'It may or may not have been sent, and the box cannot find out. It was not sent again.'),
+    el('p', {}, words.went(u)),
     foreign('p', 'small', facts.filter(Boolean).join(' · ')),
     problem,
     button);
@@ -35,6 +35,9 @@ const records = (anchor) => `${(anchor.seq + 1).toLocaleString()} records`;
 // shorter tells of a record that is not the one that this phone remembers.
 export function shorter({ anchor, shorter: now }) {
   const then = words.day(anchor.at);
+  if (now.seq >= anchor.seq && now.root !== anchor.root && anchor.root) {
+    return `This box’s record is not the one that it was on ${then}: it began with another key.`;
+  }
   return now.seq < anchor.seq
     ? `This box’s record is shorter than it was on ${then}: it had ${records(anchor)} then, and ${records(now)} now.`
     : `This box’s record is not the one that it was on ${then}: it says something else about that day.`;
@@ -44,6 +47,16 @@ function save(memory) {
   const url = URL.createObjectURL(new Blob([lines(memory)], { type: 'text/plain' }));
   el('a', { href: url, download: `assent-anchor-${memory.anchor.code}.txt` }).click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+// rootPart shows the fingerprint of the key that the record began with, to be written down once.
+function rootPart(root) {
+  const groups = (text) => text.match(/.{1,4}/g).join(' ');
+  return el('div', { class: 'root' },
+    el('p', {}, 'Key of this record'),
+    el('p', { class: 'root-code', id: 'root' }, groups(root.slice(0, 16))),
+    el('p', { class: 'small' }, 'It stays the same for as long as the box keeps this record. Write it down once: with it anybody can check, on any computer, that a copy is this box’s own.'),
+    el('details', {}, el('summary', {}, 'All of it'), el('p', { class: 'code small', id: 'root-whole' }, root)));
 }
 
 function recordPart(record, accept) {
@@ -57,20 +70,22 @@ function recordPart(record, accept) {
   }
   if (now) {
     parts.push(
-      el('p', { class: 'head-code', 'aria-label': `Code ${[...now.code].join(' ')}` }, now.code),
-      el('p', {}, `${records(now)}. The box’s own screen shows the same code, unless it has written more since.`));
+      el('p', { class: 'head-code', 'aria-label': `log ${[...now.code].join(' ')}` }, el('span', { class: 'small' }, 'log '), now.code),
+      el('p', {}, `${records(now)}. The box’s own screen shows the same code after “log”, unless it has written more since.`));
+    if (now.root) parts.push(rootPart(now.root));
   } else {
     parts.push(el('p', {}, 'The box shows no record at the moment.'));
   }
   if (memory?.anchor) {
     parts.push(
       el('p', { class: 'small' }, `This phone last kept a seal of it on ${words.when(memory.anchor.at)}, at record ${memory.anchor.seq.toLocaleString()}. If the record is ever cut short, this phone says so.`),
-      el('button', { class: 'quiet wide', type: 'button', id: 'save-anchor', onclick: () => save(memory) }, 'Save the anchor as a file'));
+      el('button', { class: 'quiet wide', type: 'button', id: 'save-anchor', onclick: () => save(memory) }, 'Save the anchor as a file'),
+      el('p', { class: 'small' }, 'The file holds that seal. Kept away from the box, it proves what the record held today: assent audit verify --anchor checks a copy of the record against it.'));
   }
   return parts;
 }
 
-// About is the sheet and the buttons that open it. actions are seen(invocation) and accept().
+// About is the sheet and the buttons that open it. actions are seen(invocation), accept() and refresh().
 export class About {
   inbox = { items: [], older: 0 };
   record;
@@ -87,6 +102,7 @@ export class About {
 
   open() {
     this.show();
+    this.#actions.refresh();
     byID('about').showModal();
     byID('about-title').focus();
   }

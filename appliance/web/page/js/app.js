@@ -14,7 +14,7 @@ const SUGGESTIONS = ['How is the box doing?', 'How tall is the Eiffel Tower? Loo
 const wire = new Wire();
 const view = new View((invocation) => wire.tell('deny', { invocation }) || toast('The box is not connected at the moment.'));
 const record = new Record();
-const about = new About(record, { seen, accept });
+const about = new About(record, { seen, accept, refresh });
 let me; // {keys, slot, name}, where this phone is paired
 let conversation = '';
 let counter = 0; // the highest that the box has seen
@@ -57,6 +57,7 @@ function busy() {
 }
 
 async function hello() {
+  const remembered = await keys.remembered();
   const request = { slot: me.slot, sig: await keys.signHello(me.keys, me.slot, wire.nonce), last: wire.last, session: wire.session, conversation };
   let welcome;
   try {
@@ -78,14 +79,26 @@ async function hello() {
   ready = true;
   screen('chat');
   state('online', welcome.model ? `Connected · ${welcome.model}` : 'Connected');
-  for (const id of ['hello', 'offline', 'guard', 'display', 'courier', 'audit']) banner(id, ''); // what still holds is said again
+  for (const id of ['hello', 'offline', 'guard', 'display', 'courier', 'audit', 'fixture']) banner(id, ''); // what still holds is said again
   banner('scripted', welcome.scripted ? 'Not a language model: this recites a test script.' : '');
   banner('frozen', welcome.frozen ? 'Somebody at the box stopped everything that needs a press. Only somebody at the box can release it.' : '', 'stop');
   busy();
   about.slot = me.slot;
   about.inbox = { items: [], older: 0 }; // what nobody has seen is said again
-  await record.connected(welcome);
+  await record.take(welcome, remembered);
   warn();
+}
+
+// refresh shows the record as it is after what has just been done.
+async function refresh() {
+  const remembered = await keys.remembered();
+  let now;
+  try {
+    now = (await wire.call('record')).data;
+  } catch {
+    return; // not connected, or no guard: the next welcome brings it
+  }
+  if (await record.take(now, remembered)) warn();
 }
 
 // warn says what has become of the record, for as long as the person has not said that they know.
@@ -137,10 +150,14 @@ const notices = {
 const mine = {
   turn: (data) => view.began(data),
   text: (data) => view.text(data),
-  pending: (data) => { view.pending(data); say('Look at the box. Something waits for a press there.'); navigator.vibrate?.(200); },
-  result: (data) => view.result(data),
-  turn_end: (data) => { view.ended(data); say('The answer is complete.'); },
-  snapshot: (data) => view.snapshot(data),
+  pending: (data) => {
+    view.pending(data);
+    say(data.decided ? 'Approved at the box. It is under way.' : 'Look at the box. Something waits for a press there.');
+    if (!data.decided) navigator.vibrate?.(200);
+  },
+  result: (data) => { view.result(data); say(''); refresh(); },
+  turn_end: (data) => { view.ended(data); say('The answer is complete.'); refresh(); },
+  snapshot: (data) => { view.snapshot(data); if (!data.pending.length) say(''); },
 };
 
 wire.addEventListener('frame', async ({ detail: frame }) => {

@@ -5,27 +5,39 @@ import * as words from './words.js';
 import { openSheet } from './sheet.js';
 import { table } from './table.js';
 
-// pendingCard is "look at the box". It can take the request back; nothing on it approves.
+// pendingCard is "look at the box". It can take the request back; nothing on it approves. Once somebody at the box has let
+// it go ahead it says so, and nothing can be taken back any more.
 export function pendingCard(p, phone, withdraw) {
+  if (p.decided) {
+    return el('section', { class: 'card pending working', 'aria-label': 'Approved at the box' },
+      el('p', { class: 'look' }, el('span', { class: 'lamp', 'aria-hidden': 'true' }), 'Approved, working…'),
+      el('p', {}, 'Somebody at the box said yes. It is under way now.'),
+      glass(p),
+      request(p));
+  }
   const button = el('button', { class: 'quiet wide', type: 'button', onclick: () => { button.disabled = true; withdraw(p.invocation); } }, 'Don’t do it');
   const pages = p.pages === 1 ? '1 page' : `${p.pages} pages`;
   return el('section', { class: 'card pending', 'aria-label': 'Waits at the box' },
     el('p', { class: 'look' }, el('span', { class: 'lamp', 'aria-hidden': 'true' }), 'Look at the box'),
     el('p', {}, 'Read it on the box’s own screen, then hold the button there. Only a press at the box can approve.'),
-    el('div', { class: 'glass' },
-      foreign('p', 'glass-title', p.title),
-      p.text ? el('p', { class: 'glass-text', dir: 'auto' }, marked(p.text)) : null,
-      p.destination ? el('p', { class: 'glass-to' }, el('span', {}, 'goes to'), foreign('strong', '', p.destination)) : null),
+    glass(p),
     el('p', { class: 'small' }, `${pages} on the box’s screen · asked by this phone, `, foreign('span', '', phone)),
-    details([
-      ['Capability', `${p.capability} version ${p.version}`],
-      ['Adapter', p.revision],
-      ['Invocation', p.invocation],
-      ['Digest of the arguments', p.args_digest],
-      ['Exact request', p.request],
-    ]),
+    request(p),
     button);
 }
+
+const glass = (p) => el('div', { class: 'glass' },
+  foreign('p', 'glass-title', p.title),
+  p.text ? el('p', { class: 'glass-text', dir: 'auto' }, marked(p.text)) : null,
+  p.destination ? el('p', { class: 'glass-to' }, el('span', {}, 'goes to'), foreign('strong', '', p.destination)) : null);
+
+const request = (p) => details([
+  ['Capability', `${p.capability} version ${p.version}`],
+  ['Adapter', p.revision],
+  ['Invocation', p.invocation],
+  ['Digest of the arguments', p.args_digest],
+  ['Exact request', p.request],
+]);
 
 // resultCard shows one outcome, the same object that the model was given.
 export function resultCard(o) {

@@ -7,10 +7,11 @@ const KEPT = 8; // older anchors that are remembered after the record changed un
 
 // compare holds what the box shows now against what is remembered, {anchor, kept, shorter}, and returns what to remember.
 // Where they contradict each other the old anchor stays, and shorter is what the box showed instead. That stays so, however
-// long the other record grows, until the person has taken note.
+// long the other record grows, until the person has taken note. A record that began with another key is another record.
 export function compare(remembered, now) {
   const { anchor, kept = [], shorter } = remembered ?? {};
-  const goesOn = !anchor || !shorter && (now.seq > anchor.seq || (now.seq === anchor.seq && now.seal === anchor.seal));
+  const same = !anchor?.root || !now.root || now.root === anchor.root;
+  const goesOn = !anchor || !shorter && same && (now.seq > anchor.seq || (now.seq === anchor.seq && now.seal === anchor.seal));
   return goesOn ? { anchor: now, kept } : { anchor, kept, shorter: now };
 }
 
@@ -25,17 +26,33 @@ export const lines = ({ anchor, kept = [], shorter }) =>
 
 // Record is what the page knows of the record at the moment.
 export class Record {
-  now = null; // what the box showed when it was last connected; null where it showed no record
+  now = null; // what the box showed when it was last asked; null where it showed no record
   memory = null;
+  #last = Promise.resolve(); // of what reads what is remembered and writes it again, one thing at a time
 
-  // connected takes the welcome, and resolves when the phone has kept what it must.
-  async connected(welcome) {
-    this.memory = await keys.remembered();
-    this.now = welcome.seal ? { seal: welcome.seal, seq: welcome.head_seq, code: welcome.head_code, at: Date.now() } : null;
-    if (this.now) await this.#keep(compare(this.memory, this.now));
+  // take takes what the box says of its record, in a welcome or when asked, and resolves when the phone has kept what it must
+  // with whether anything is different now. before is what the phone remembered before it asked: another tab may remember more
+  // by now, and only what was known before the question speaks against the answer.
+  take(answer, before) {
+    return this.#alone(async () => {
+      const was = this.#shown();
+      this.memory = await keys.remembered();
+      this.now = answer.seal ? { seal: answer.seal, seq: answer.head_seq, code: answer.head_code, root: answer.root, at: Date.now() } : null;
+      const overtaken = this.now && this.memory?.anchor?.seq > this.now.seq && !compare(before, this.now).shorter;
+      if (this.now && !overtaken) await this.#keep(compare(this.memory, this.now));
+      return this.#shown() !== was;
+    });
   }
 
-  async accept() { await this.#keep(accept(this.memory)); }
+  accept() { return this.#alone(() => this.#keep(accept(this.memory))); }
+
+  #shown() { return JSON.stringify([this.now?.seal, this.now?.root, this.memory?.shorter?.seal]); }
+
+  #alone(work) {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => {});
+    return done;
+  }
 
   async #keep(memory) {
     this.memory = memory;

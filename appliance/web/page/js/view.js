@@ -124,6 +124,9 @@ export class View {
     }
     for (const pending of data.pending) this.pending(pending);
     for (const [id, turn] of this.#turns) if (id !== data.open) this.#close(turn);
+    for (const { open, body } of this.#turns.values()) {
+      if (!open && !body.childElementCount) body.append(el('p', { class: 'small cut-off' }, 'No answer came: the question was stopped, or the box was. What waited for a press was not done. Ask again if you still want it.'));
+    }
     for (const { text, note } of local) {
       if (note.className === 'problem' && !data.items.some((item) => item.text === text)) this.asked(text).fail({ message: note.textContent });
     }

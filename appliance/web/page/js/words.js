@@ -13,7 +13,7 @@ export const capability = (name) => capabilities[name] ?? name ?? 'Request';
 
 const statuses = {
   failed: ['It did not work', 'Nothing was changed.'],
-  unknown: ['Nobody can say', 'It may have been sent, and the box cannot tell whether it took effect. It is not tried again by itself.'],
+  unknown: ['Nobody can say', 'The box cannot tell whether it took effect. It is not tried again by itself.'],
   rejected: ['Not possible', 'The box refused this before asking anybody.'],
   denied: ['Denied', 'Somebody said no. It was not done.'],
   expired: ['Ran out of time', 'It was read at the box, but not decided in time. It was not done.'],
@@ -84,8 +84,13 @@ function doing(u) {
   const [verb, ...rest] = (u.title ?? '').split(' ');
   const forms = { Search: 'searching', Fetch: 'fetching', Read: 'reading', Open: 'opening', Look: 'looking', Ask: 'asking', Pause: 'pausing', Turn: 'turning', Set: 'setting', Write: 'writing', Send: 'sending' };
   if (forms[verb]) return [forms[verb], ...rest].join(' ');
-  return `at “${u.title || capability(u.capability)}”`;
+  return `busy with “${u.title || capability(u.capability)}”`;
 }
+
+// went says how far a call got of which nobody knows the outcome.
+export const went = (u) => (u.sent
+  ? 'It was sent. What became of it the box does not know, and cannot find out. It was not sent again.'
+  : 'It may or may not have been sent, and the box cannot find out. It was not sent again.');
 
 // cutOff says how it came that nobody knows the outcome of a call.
 export function cutOff(u) {
