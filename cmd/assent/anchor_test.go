@@ -22,14 +22,18 @@ func TestAskKeepsAnAnchorAndWarnsOfARollback(t *testing.T) {
 		seal := base64.RawURLEncoding.EncodeToString(audittest.KeptSeal(audit.Seq(head), 1))
 		box := httptest.NewServer(&phonetest.Box{Replies: map[wire.Type][]wire.Downstream{
 			wire.TypePair:  {{Type: wire.TypePaired, Data: wire.Paired{Slot: 1, Name: "Desk"}}},
-			wire.TypeHello: {{Type: wire.TypeWelcome, Data: wire.Welcome{Name: "Desk", Seal: seal, HeadSeq: head}}},
+			wire.TypeHello: {{Type: wire.TypeWelcome, Data: wire.Welcome{Name: "Desk", Seal: seal, HeadSeq: head, Root: strings.Repeat("ab", 32)}}},
 			wire.TypeAsk:   {{Type: wire.TypeTurnEnd, Data: wire.TurnEnd{Reason: "complete"}}},
 		}})
 		t.Cleanup(box.Close)
 		return box.URL
 	}
-	if status, _, errs := assent(t, "pair", serve(900), "123456"); status != 0 || strings.Contains(errs, "warning") {
+	status, out, errs := assent(t, "pair", serve(900), "123456")
+	if status != 0 || strings.Contains(errs, "warning") {
 		t.Fatalf("pair: exit %d: %s", status, errs)
+	}
+	if !strings.Contains(out, "key of the box's record: SHA-256 "+strings.Repeat("ab", 32)+"\n") {
+		t.Errorf("the key to be noted is not shown: %s", out)
 	}
 	anchors, err := readAnchors(filepath.Join(config, "assent", "anchor.txt"))
 	if err != nil || len(anchors) != 1 || anchors[0][0] != coseTag {

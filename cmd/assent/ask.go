@@ -85,6 +85,10 @@ func (a *app) listen(ctx context.Context, client *phone.Client) (answer, error) 
 			if err := f.Decode(&p); err != nil {
 				return whole, err
 			}
+			if p.Decided {
+				fmt.Fprintln(a.err, "approved at the box; working")
+				continue
+			}
 			card := fmt.Sprintf("%s %q → %s", p.Title, p.Text, p.Destination)
 			fmt.Fprintf(a.err, "\nlook at the box: %s\n", phone.Printable(card, false))
 		case wire.TypeResult:

@@ -47,16 +47,23 @@ func (a *app) newPairCmd() *cobra.Command {
 			if err := who.Save(file); err != nil {
 				return err
 			}
-			if welcome, err := client.Hello(cmd.Context(), who, "", 0); err == nil { // else the first question keeps one
+			welcome, err := client.Hello(cmd.Context(), who, "", 0)
+			if err == nil { // else the first question keeps one
 				a.keepAnchor(file, welcome)
 			}
 			if a.json {
-				a.printJSON(map[string]any{"slot": who.Slot, "name": who.Name, "address": who.Address, "certificate": who.Pin.String()})
+				a.printJSON(map[string]any{
+					"slot": who.Slot, "name": who.Name, "address": who.Address, "certificate": who.Pin.String(), "root": welcome.Root,
+				})
 				return nil
 			}
 			fmt.Fprintln(a.out, phone.Printable(fmt.Sprintf("paired with %s as %q", client.Box(), who.Name), false))
 			if who.Pin.String() != "" {
 				fmt.Fprintf(a.out, "the box's certificate: SHA-256 %s\n", who.Pin.String())
+			}
+			if welcome.Root != "" {
+				fmt.Fprintln(a.out, "the key of the box's record: SHA-256", phone.Printable(welcome.Root, false))
+				fmt.Fprintln(a.out, "note it; with it assent audit verify --root tells this box's record from any other")
 			}
 			return nil
 		},

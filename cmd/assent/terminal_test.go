@@ -42,7 +42,7 @@ func hostile(t *testing.T, replies ...wire.Downstream) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	box := httptest.NewServer(&phonetest.Box{Name: evil, Replies: map[wire.Type][]wire.Downstream{
 		wire.TypePair:  {{Type: wire.TypePaired, Data: wire.Paired{Slot: 1, Name: evil}}},
-		wire.TypeHello: {{Type: wire.TypeWelcome, Data: wire.Welcome{Name: evil}}},
+		wire.TypeHello: {{Type: wire.TypeWelcome, Data: wire.Welcome{Name: evil, Root: evil}}},
 		wire.TypeAsk:   replies,
 	}})
 	t.Cleanup(box.Close)
@@ -54,6 +54,7 @@ func hostile(t *testing.T, replies ...wire.Downstream) {
 func TestAskEscapesWhateverTheBoxSays(t *testing.T) {
 	text := wire.Downstream{Type: wire.TypeText, Data: wire.Text{Text: strings.ReplaceAll(evil, "\n", " ")}}
 	pending := wire.Downstream{Type: wire.TypePending, Data: wire.Pending{Title: evil, Text: evil, Destination: evil}}
+	decided := wire.Downstream{Type: wire.TypePending, Data: wire.Pending{Title: evil, Decided: true}}
 	refused := wire.Downstream{Type: wire.TypeResult, Data: wire.Result{Outcome: wire.Outcome{
 		Capability: evil, Status: evil, Code: evil, Message: evil,
 	}}}
@@ -75,7 +76,7 @@ func TestAskEscapesWhateverTheBoxSays(t *testing.T) {
 		{"frame that does not decode", wire.Downstream{Type: wire.TypeTurnEnd, Data: evil}, exitUnclear},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			hostile(t, text, pending, refused, cited, uncited, c.end)
+			hostile(t, text, pending, decided, refused, cited, uncited, c.end)
 			status, out, errs := assent(t, "ask", "anything?")
 			if status != c.status {
 				t.Errorf("exit %d, want %d: %s", status, c.status, errs)

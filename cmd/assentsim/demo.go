@@ -209,11 +209,15 @@ func (d *demo) follow(ctx context.Context, client *phone.Client) error {
 	}
 }
 
-// press reads the card that waits at the panel and holds the button.
+// press reads the card that waits at the panel and holds the button. The card comes once more when that has counted.
 func (d *demo) press(ctx context.Context, f phone.Frame) error {
 	var p wire.Pending
 	if err := f.Decode(&p); err != nil {
 		return err
+	}
+	if p.Decided {
+		d.say("phone", "approved at the box; it is under way")
+		return nil
 	}
 	d.say("phone", "look at the box: %s", p.Title)
 	pages, err := d.finger.approve(ctx, p.Pages)
@@ -265,6 +269,6 @@ func verify(ctx context.Context, out io.Writer, dir string) error {
 	if report.Status != audit.Intact {
 		return fmt.Errorf("audit: %s", report.Status)
 	}
-	fmt.Fprintf(out, "audit: ok (%d records, %d seals)\n", report.Records, report.Seals)
+	fmt.Fprintf(out, "audit: %s (%d records, %d seals)\n", report.Status, report.Records, report.Seals)
 	return nil
 }

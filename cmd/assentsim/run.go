@@ -40,7 +40,11 @@ func runBox(ctx context.Context, c console, args []string) error {
 	if s.search.fixture != "" {
 		fmt.Fprintln(c.out, s.search.fixture)
 	}
-	fmt.Fprintf(c.out, "The audit is in %s; check it with: bin/assent audit verify %[1]s\n", auditDir(s))
+	status, err := s.status(ctx)
+	if err != nil {
+		return err
+	}
+	tellRecord(c.out, auditDir(s), status)
 	fmt.Fprintln(c.out, "Control-C ends it.")
 	if *terminal {
 		return onTerminal(ctx, c, s.glass)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +31,9 @@ const (
 	startTimeout = 30 * time.Second
 	modelTimeout = 5 * time.Minute
 )
+
+// socketsPrefix begins the name of the directory of a run's sockets, below os.TempDir: a socket's whole path must be short.
+const socketsPrefix = "assentsim-"
 
 // plan is what a simulated box is to be.
 type plan struct {
@@ -52,6 +56,7 @@ type sim struct {
 	set     *process.Set
 	address string // of the phone page
 	panel   string // address of the drawn panel
+	lock    *os.File
 
 	cancel  context.CancelFunc
 	serving sync.WaitGroup
@@ -107,7 +112,8 @@ func reserve(ctx context.Context, address string) (string, error) {
 	return l.Addr().String(), nil
 }
 
-// claim takes the state directory for this process alone.
+// claim takes the state directory for this process alone. The lock file names the sockets of the run that holds it; those of
+// one that was killed are removed.
 func (s *sim) claim(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("state: %w", err)
@@ -120,15 +126,35 @@ func (s *sim) claim(dir string) error {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return fmt.Errorf("another assentsim uses %s; stop it, or choose another with -state", dir)
 	}
+	s.lock = f
+	left, err := io.ReadAll(io.LimitReader(f, unix.PathMax))
+	if err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	if old := string(left); filepath.Dir(old) == filepath.Clean(os.TempDir()) && strings.HasPrefix(filepath.Base(old), socketsPrefix) {
+		return os.RemoveAll(old)
+	}
 	return nil
 }
 
+// note leaves the name of this run's sockets in the lock file.
+func (s *sim) note(runtime string) error {
+	if err := s.lock.Truncate(0); err != nil {
+		return err
+	}
+	_, err := s.lock.WriteAt([]byte(runtime), 0)
+	return err
+}
+
 func (s *sim) configure(p plan) (string, error) {
-	runtime, err := os.MkdirTemp("", "assentsim-")
+	runtime, err := os.MkdirTemp("", socketsPrefix)
 	if err != nil {
 		return "", fmt.Errorf("sockets: %w", err)
 	}
-	s.closers = append(s.closers, func() error { return os.RemoveAll(runtime) })
+	s.closers = append(s.closers, func() error { return errors.Join(os.RemoveAll(runtime), s.lock.Truncate(0)) })
+	if err := s.note(runtime); err != nil {
+		return "", fmt.Errorf("state: %w", err)
+	}
 	c := config.Default()
 	c.Box.Name = "Assent (simulated)"
 	c.Gateway.Listen = p.listen

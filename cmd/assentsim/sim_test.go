@@ -64,7 +64,7 @@ func TestDemoDoesTheMainJob(t *testing.T) {
 		"result | web.search v1: done",
 		"cited  | [1] Eiffel Tower",
 		"330 metres",
-		"audit: ok",
+		"approved at the box; it is under way", "audit: intact",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the transcript lacks %q:\n%s", want, &out)
