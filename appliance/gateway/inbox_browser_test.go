@@ -9,6 +9,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/audit/audittest"
 	"assent.home.arpa/appliance/ipc"
 	"assent.home.arpa/capabilities"
 )
@@ -21,7 +23,7 @@ func pageInbox(t *testing.T, browser context.Context) {
 	late.Sent = true
 	late.Text, late.Why = "weather\ntomorrow <img src=x onerror=alert(1)>", capabilities.CodeTimeout
 	b.guard.inbox = []ipc.Unknown{cut, late}
-	b.guard.seal, b.guard.head = []byte{0xd2, 1}, 1203
+	b.guard.seal, b.guard.head = audittest.KeptSeal(1203, 1), 1203
 	p := openTab(t, browser, "http://"+b.addr+"/")
 	p.pair(b)
 	p.says("#lost", "what happened?")
@@ -70,7 +72,7 @@ func pageRecord(t *testing.T, browser context.Context) {
 	set := func(head uint64, root byte) {
 		b.guard.mu.Lock()
 		defer b.guard.mu.Unlock()
-		b.guard.head, b.guard.seal, b.guard.root = head, []byte{byte(head)}, bytes.Repeat([]byte{root}, 32)
+		b.guard.head, b.guard.seal, b.guard.root = head, audittest.KeptSeal(audit.Seq(head), 1), bytes.Repeat([]byte{root}, 32)
 	}
 	set(812, 0xab)
 	p := openTab(t, browser, "http://"+b.addr+"/")
@@ -102,10 +104,10 @@ func pageRollback(t *testing.T, browser context.Context) {
 	set := func(head uint64, seal byte) {
 		b.guard.mu.Lock()
 		defer b.guard.mu.Unlock()
-		b.guard.head, b.guard.seal = head, bytes.Repeat([]byte{seal}, 40)
+		b.guard.head, b.guard.seal = head, audittest.KeptSeal(audit.Seq(head), seal)
 	}
-	line := func(seal byte) string {
-		return base64.RawURLEncoding.EncodeToString(bytes.Repeat([]byte{seal}, 40)) + "\n"
+	line := func(head audit.Seq, seal byte) string {
+		return base64.RawURLEncoding.EncodeToString(audittest.KeptSeal(head, seal)) + "\n"
 	}
 	// What would be saved as a file, and under which name.
 	saved := func(p *tab) string {
@@ -123,11 +125,25 @@ func pageRollback(t *testing.T, browser context.Context) {
 	p.says("#state", "Connected")
 	p.click("#record")
 	p.says("#about", "901 records")
-	if got := saved(p); got != line(2) {
+	if got := saved(p); got != line(900, 2)+line(812, 1) {
 		t.Errorf("saved is %q", got)
 	}
 	if got := read[string](p, `globalThis.savedAs`); got != "assent-anchor-3F7QK2XZ.txt" {
 		t.Errorf("saved as %q", got)
+	}
+
+	// A number beside a seal is the gateway's word. The seal's own is another, or it is none.
+	for _, seal := range [][]byte{audittest.KeptSeal(901, 9), {0xd2, 1}} {
+		b.guard.mu.Lock()
+		b.guard.head, b.guard.seal = 5000, seal
+		b.guard.mu.Unlock()
+		p.run(chromedp.Reload())
+		p.says("#state", "Connected")
+		p.click("#record")
+		p.says("#about", "not the seal of the record that it named")
+		if got := saved(p); got != line(900, 2)+line(812, 1) {
+			t.Errorf("saved is %q", got)
+		}
 	}
 
 	set(500, 3)
@@ -140,7 +156,7 @@ func pageRollback(t *testing.T, browser context.Context) {
 	p.click("#record")
 	p.says("#about .shorter", "Somebody may have taken out what it recorded")
 	p.shot("rollback-sheet")
-	if got := saved(p); got != line(2)+line(3) {
+	if got := saved(p); got != line(900, 2)+line(500, 3)+line(812, 1) {
 		t.Errorf("saved is %q", got)
 	}
 	p.click("#about .shorter button")
@@ -153,7 +169,7 @@ func pageRollback(t *testing.T, browser context.Context) {
 	if p.count("#banner-shorter") != 0 {
 		t.Error("what the person took note of is told again")
 	}
-	if got := saved(p); got != line(3)+line(2) {
+	if got := saved(p); got != line(500, 3)+line(900, 2)+line(812, 1) {
 		t.Errorf("saved is %q", got)
 	}
 

@@ -74,7 +74,7 @@ function recordPart(record, accept) {
       el('p', {}, `${records(now)}. The box’s own screen shows the same code after “log”, unless it has written more since.`));
     if (now.root) parts.push(rootPart(now.root));
   } else {
-    parts.push(el('p', {}, 'The box shows no record at the moment.'));
+    parts.push(el('p', {}, record.odd ? 'What the box showed is not the seal of the record that it named. This phone keeps what it remembers.' : 'The box shows no record at the moment.'));
   }
   if (memory?.anchor) {
     parts.push(
