@@ -89,7 +89,7 @@ func writeComparisons(w io.Writer, f finding) {
 	case f.Stopped:
 		fmt.Fprintf(w, "  head %s (record %d): of the last seal before that, not of the log's end\n", f.Head.Code(), f.Head.Seq)
 	default:
-		fmt.Fprintf(w, "  head %s (record %d): compare it with the code on the box's panel\n", f.Head.Code(), f.Head.Seq)
+		fmt.Fprintf(w, "  head %s (record %d): compare it with what the box's panel shows after “log”\n", f.Head.Code(), f.Head.Seq)
 	}
 	if f.Root != (audit.Digest{}) {
 		fmt.Fprintf(w, "  root %s: compare it with the key noted when the box was set up\n", f.Root)

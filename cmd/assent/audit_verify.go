@@ -11,9 +11,9 @@ func (a *app) newAuditVerifyCmd() *cobra.Command {
 			"or the state directory of a box or of the simulator.\n\n" +
 			"Exit status: 0 intact, 1 altered, 2 incomplete (torn, cut short, rolled back or withheld) or unreadable.\n" +
 			"A copy that says itself that literal texts were left out is intact without them, and the verdict says so.\n" +
-			"A log that was rolled back to an earlier state looks intact from inside: compare the head with the code that the box\n" +
-			"shows, give --head a code that it showed before, or give --anchor what a phone or an export kept; and compare the root key\n" +
-			"with the one noted when the box was set up.",
+			"A log that was rolled back to an earlier state looks intact from inside: compare the head with what the box's panel\n" +
+			"shows after “log”, give --head a code that it showed before, or give --anchor what a phone or an export kept; and\n" +
+			"compare the root key with the one noted when the box was set up.",
 		Args: takes("PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := flags.options()

@@ -36,7 +36,7 @@
     if (log.head) {
       facts.push(el('div', {}, el('dt', {}, 'Code of the log'), el('dd', {}, el('strong', { class: 'code head-code' }, log.head),
         el('p', { class: 'small' }, log.status === 'intact'
-          ? `The box’s screen shows this code while entry ${words.number(log.head_seq)} is its newest. Without that comparison, nobody can rule out that newer entries were cut off.`
+          ? `The box’s screen shows this code after “log” while entry ${words.number(log.head_seq)} is its newest. Without that comparison, nobody can rule out that newer entries were cut off.`
           : `Entry ${words.number(log.head_seq)} is the last that is signed and whole, and this is its code.`))));
     }
     if (log.root) {
