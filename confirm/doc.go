@@ -13,7 +13,8 @@
 // page beyond two, at most 300 s. A tap turns a page once the page was on the glass for 700 ms and 15 ms for each of its
 // code points. The last page arms when it, too, had its time and the approve line was seen up after it was drawn. Then a hold
 // of 1.5 s completes, if the line is still down, the glass acknowledged the full bar, and the deadline has not passed. A hold that goes
-// on to 6 s looks like a stuck or taped button: its receipt is revoked. A tap on deny denies; deny alone for 5 s is panic. A change of
+// on to 6 s looks like a stuck or taped button, and so does one whose end no edge told by then: its receipt is revoked. A press on
+// deny denies the card, from its announcement on and whichever page is being drawn; deny alone for 5 s is panic. A change of
 // card shows NEXT REQUEST for 1 s in which edges are thrown away.
 //
 // Whatever makes it doubtful what the glass shows or what the finger did ends in fewer rights, never in more: a draw without an
