@@ -221,11 +221,11 @@ func TestIdleScreenFollowsTheRecord(t *testing.T) {
 		before := ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{}).HeadCode
 		h.turn(p, ipc.ID{1})
 		h.turn(p, ipc.ID{1}) // which ends the first, and that is recorded
+		h.hands.Wait(2500 * time.Millisecond)
 		now := ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{})
 		if now.HeadCode == before || len(now.Root) != 32 {
 			t.Fatalf("the head went from %s to %+v", before, now)
 		}
-		h.hands.Wait(1100 * time.Millisecond)
 		if !h.idle(now.HeadCode, "", "", 1) {
 			t.Error("the panel shows an older head")
 		}

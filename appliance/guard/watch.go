@@ -15,7 +15,7 @@ import (
 // How often the idle screen is brought up to date: by itself, and at most, while the record grows.
 const (
 	idleEvery = 30 * time.Second
-	headEvery = time.Second
+	headEvery = 2 * time.Second // what nothing waits for is sealed, and moves the head, within a second
 )
 
 // maxHappened bounds what waits to be recorded of the panel. It fills only while the disk hangs.
@@ -179,6 +179,7 @@ func (g *guard) followHead(ctx context.Context, due <-chan struct{}) {
 		select {
 		case <-pause:
 			stop()
+			g.showIdle()
 		case <-due:
 			stop()
 			return
