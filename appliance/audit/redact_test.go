@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -674,4 +676,42 @@ func TestWhateverIsRedactedTheRestStays(t *testing.T) {
 			t.Fatalf("%s, %v, %d redacted of %d, %d withheld", r.Status, r.Problem, r.Redacted, len(slices.Compact(gone)), r.Withheld)
 		}
 	})
+}
+
+// TestAPlantedPromiseIsNotSignedInAnybodysName: nothing signs redact.todo, so whoever had the flash may have written it.
+func TestAPlantedPromiseIsNotSignedInAnybodysName(t *testing.T) {
+	clk, disk := clocktest.New(), audittest.NewDisk()
+	l := open(t, clk, disk)
+	e, _ := audit.BlobOf(audit.BlobRaw, [16]byte{}, []byte("a secret"))
+	if _, err := l.Barrier(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	head := l.Head()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	planted := make([]byte, 16)
+	binary.BigEndian.PutUint64(planted[8:], 1<<62)
+	mode, err := cbor.CoreDetEncOptions().EncMode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := mode.Marshal(map[int]any{1: uint8(audit.ByBox), 2: "asked for at the box", 4: uint64(head.Seq) + 1, 5: planted})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk.Put("redact.todo", b)
+	open(t, clk, disk)
+	found := 0
+	for _, r := range records(t, disk) {
+		if p, ok := r.Payload.(*audit.Redact); ok {
+			found++
+			if p.By != audit.ByGuard || p.Reason != "resumed" {
+				t.Errorf("recorded as %+v", p)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("the promise was not read as one: the test plants something else")
+	}
 }
