@@ -31,7 +31,7 @@ demo: build ## the main job unattended, with its transcript (MODEL=, ENGINE=, AR
 
 test: ## all hermetic tests, race detector on, browser included
 	@.ci/setup test
-	@ASSENT_PYTHON="$$(.ci/python)" ASSENT_ENGINE="$$(go run ./cmd/assent engine path)" ASSENT_BROWSER="$$(command -v chromium || command -v chromium-browser || command -v google-chrome)" go test -race -timeout 8m ./...
+	@ASSENT_PYTHON="$$(.ci/python)" ASSENT_ENGINE="$$(go run ./cmd/assent engine path)" ASSENT_BROWSER="$$(command -v chromium || command -v chromium-browser || command -v google-chrome)" go test -race -timeout 15m ./...
 
 check: setup ## format, vet, static analysis, known vulnerabilities, boundaries, tidy
 	@out=$$($(GOFUMPT) -l .); [ -z "$$out" ] || { echo "gofumpt would change:"; echo "$$out"; exit 1; }
