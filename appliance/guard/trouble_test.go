@@ -78,6 +78,7 @@ func TestAFullLogIsSaidAndPassesByItself(t *testing.T) {
 		synctest.Wait()
 		disk.Arm(audittest.Fault{Full: true})
 		h.fill(p)
+		synctest.Wait() // a notice comes when it comes
 		if s := h.status(); s.Audit || s.Trouble != ipc.AuditFull || !h.noticed(ipc.NoticeAuditFull) || h.noticed(ipc.NoticeAuditLost) {
 			t.Errorf("status %+v", s)
 		}
