@@ -14,7 +14,6 @@ import (
 type keyChain struct {
 	file    fs.File
 	reader  *anchorReader // nil where there is no file, or it was read to its end
-	err     error         // why it ended
 	epoch   Digest        // of the epoch body whose seal is due
 	pending bool
 }

@@ -60,21 +60,6 @@ func (d *sketch) blob(digest audit.Digest) *blob {
 	return nil
 }
 
-// only finds the one blob of a purpose, or nil.
-func (d *sketch) only(p audit.Purpose) *blob {
-	var found *blob
-	for i := range d.blobs {
-		if d.blobs[i].purpose != p {
-			continue
-		}
-		if found != nil {
-			return nil
-		}
-		found = &d.blobs[i]
-	}
-	return found
-}
-
 // literal says what became of the bytes with a digest.
 func (d *sketch) literal(name string, digest audit.Digest, policy capabilities.LogPolicy) Literal {
 	l := Literal{Name: name, Digest: digest.String(), State: d.missing(policy)}

@@ -216,30 +216,6 @@ func record(t testing.TB) *house {
 	return h
 }
 
-// save closes the log and writes its files to a directory.
-func (h *house) save() string {
-	h.t.Helper()
-	if err := h.Close(); err != nil {
-		h.t.Fatal(err)
-	}
-	dir := h.t.TempDir()
-	log := h.disk.FS()
-	names, err := fs.Glob(log, "*.cborseq")
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	for _, name := range names {
-		b, err := fs.ReadFile(log, name)
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
-			h.t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 // write makes the page about a log in a new directory.
 func write(t testing.TB, log fs.FS, o view.Options) (dir string, report audit.Report) {
 	t.Helper()
