@@ -32,6 +32,7 @@ type judge struct {
 	token              newest
 	panicked           uint32 // the deny press that made panic
 	tokens             int
+	unearned           bool   // one of them
 	told               uint16 // cards whose end in front, or whose token's revocation, the journal has yet to be told
 	broke              string // the first rule that was broken
 }
@@ -64,6 +65,7 @@ func (k mark) card() bool {
 type finger struct {
 	down   bool
 	moved  time.Duration // mono: the contact's last move
+	moves  uint32        // of the contact, whether or not the edge arrived
 	seq    uint32        // of the last edge that arrived
 	edges  [4]arrival    // the newest first
 	seenUp time.Duration // mono: it was seen up, by an edge or by its level
@@ -248,6 +250,7 @@ func (j *judge) approved(tag uint8, d Decision, digest [32]byte, now instant) {
 	f, l := &j.files[tag], &j.lines[device.Approve]
 	check := func(ok bool, what string) {
 		if !ok {
+			j.unearned = true
 			j.blame("card %d is approved, although %s", tag, what)
 		}
 	}
@@ -290,7 +293,9 @@ func (j *judge) approved(tag uint8, d Decision, digest [32]byte, now instant) {
 	}
 	check(d.Pressed == press.at, "the decision tells of another press")
 	check(press.seq != j.token.press || j.token.tag == 0, "the press was used before")
-	j.token = newest{tag: tag, press: press.seq, from: press.at, broken: l.moved != press.at, settled: j.rules.Dwell != 0}
+	// An edge of this very instant ends the hold; it does not break it.
+	broken := l.moves != press.seq && l.moved < now.mono
+	j.token = newest{tag: tag, press: press.seq, from: press.at, broken: broken, settled: j.rules.Dwell != 0}
 }
 
 // ended is the one end of a card.
@@ -406,10 +411,10 @@ func (j *judge) after(now instant, ticked bool) {
 func (j *judge) panicDue(now instant) bool {
 	l, other := &j.lines[device.Deny], &j.lines[device.Approve]
 	e := l.edges[0]
-	if !j.kit.deny || j.gone || !l.down || e.edge != device.Press || !e.sound || e.at != l.moved || e.at <= j.slept || e.seq == j.panicked {
+	if !j.kit.deny || j.gone || !l.down || e.edge != device.Press || !e.sound || e.seq != l.moves || e.at <= j.slept || e.seq == j.panicked {
 		return false
 	}
-	if other.down || other.edges[0].edge == device.Press || other.edges[0].at != other.moved {
+	if other.down || other.edges[0].edge == device.Press || other.edges[0].seq != other.moves {
 		return false
 	}
 	return now.mono >= max(e.at, other.moved)+j.rules.Panic

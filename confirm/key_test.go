@@ -59,9 +59,9 @@ func (r *room) key(faults int) string {
 	k.judge(&r.j)
 	k.num(int64(faults), int64(r.bus), int64(r.dealt), int64(r.late[1].n), int64(r.late[2].n), int64(r.steps%12))
 	for b := 1; b <= 2; b++ {
-		k.num(int64(r.seq[b] - r.m.lines[b].seq))
+		k.num(int64(r.j.lines[b].moves - r.m.lines[b].seq))
 		for _, ev := range r.late[b].ev[:r.late[b].n] {
-			k.num(int64(ev.Edge), int64(r.seq[b]-ev.Seq))
+			k.num(int64(ev.Edge), int64(r.j.lines[b].moves-ev.Seq))
 			k.mono(ev.Mono)
 		}
 	}

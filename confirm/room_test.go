@@ -206,8 +206,8 @@ func (r *room) notice(n Notice) {
 func (r *room) move(b device.Button, way arrivalWay) {
 	l := &r.j.lines[b]
 	l.down, l.moved = !l.down, r.now.mono
-	r.seq[b]++
-	ev := device.Event{Mono: r.now.mono, Edge: device.Release, Seq: r.seq[b], Button: b}
+	l.moves++
+	ev := device.Event{Mono: r.now.mono, Edge: device.Release, Seq: l.moves, Button: b}
 	if l.down {
 		ev.Edge = device.Press
 	}
