@@ -123,11 +123,11 @@ func readRoot(d Disk) (Digest, error) {
 	if err != nil {
 		return Digest{}, err
 	}
-	var root Digest
-	if n, err := hex.Decode(root[:], bytes.TrimSuffix(b, []byte("\n"))); err != nil || n != len(root) {
+	root, err := hex.DecodeString(string(bytes.TrimSuffix(b, []byte("\n"))))
+	if err != nil || len(root) != len(Digest{}) {
 		return Digest{}, fmt.Errorf("%w: %s holds no key", ErrCorrupt, rootFile)
 	}
-	return root, nil
+	return Digest(root), nil
 }
 
 func removeFile(d Disk, name string) error {

@@ -336,6 +336,10 @@ func (w *writer) mustBeTorn(tail []byte, d *damage) error {
 		}
 	} else if !slices.Contains(keys, w.chain.epoch.SealKey) {
 		return fmt.Errorf("%w: no seal key for epoch %d; %w", ErrCorrupt, w.chain.epoch.N, d)
+	} else if root, err := readRoot(w.disk); err != nil {
+		return fmt.Errorf("%w: the root key's file: %w", ErrCorrupt, err)
+	} else if w.chain.root != (Digest{}) && w.chain.root != root {
+		return fmt.Errorf("%w: the log was begun by another root key", ErrCorrupt)
 	}
 	for _, claims := range w.chain.codec.sealsIn(tail, keys) {
 		if claims.First != w.chain.next {
