@@ -20,7 +20,6 @@ type room struct {
 	dice uint64
 	lag  time.Duration // of a bus that answers
 
-	seq  [3]uint32 // of the contacts
 	late [3]kept
 	bus  bus
 	sent mark

@@ -113,7 +113,7 @@ func everything(disk *audittest.Disk) map[string]string {
 
 func seedPrograms(f *testing.F) {
 	f.Add([]byte{})
-	f.Add([]byte("090000C00002")) // a torn tail, and no file with the root key
+	f.Add([]byte("090000C00002"))       // a torn tail, and no file with the root key
 	f.Add([]byte("A1P0\x000490000000")) // a file with too much for a root key
 	f.Add([]byte{6, 1, 0, 0, 0, 0, 6, 4, 0, 0, 0, 0, 6, 1, 0, 0, 0, 0})
 	for op := range byte(7) {
