@@ -96,7 +96,7 @@ func (m *machine) ask(p *prompt) {
 	switch {
 	case m.state == StateLost:
 		m.do(answer{p, AdminDisplayLost})
-	case m.state != StateIdle && m.state != StatePairing:
+	case m.state != StateIdle && m.state != StatePairing && m.state != StateBulletin:
 		m.do(answer{p, AdminBusy})
 	case !allowed:
 		m.do(answer{p, AdminNoGesture})

@@ -42,7 +42,7 @@ func (m *machine) submit(c *card) {
 		m.refuse(c, DisplayLost)
 	default:
 		m.queue.push(c)
-		if m.state == StateIdle {
+		if m.state == StateIdle || m.state == StateBulletin {
 			m.advance("request")
 		}
 	}

@@ -173,10 +173,11 @@ const (
 	PanelBack     NoticeKind = 6
 	ButtonsLost   NoticeKind = 7 // their lines closed; nothing can be approved until a restart
 	HoldRevoked   NoticeKind = 8 // Inv's receipt was revoked after the mint: the hold was not what it seemed
+	BulletinRead  NoticeKind = 9 // somebody at the box has closed Bulletin
 )
 
 var noticeNames = [...]string{
-	"invalid", "pairing_opened", "pairing_closed", "panic", "unfrozen", "panel_lost", "panel_back", "buttons_lost", "hold_revoked",
+	"invalid", "pairing_opened", "pairing_closed", "panic", "unfrozen", "panel_lost", "panel_back", "buttons_lost", "hold_revoked", "bulletin_read",
 }
 
 func (k NoticeKind) String() string {
@@ -188,7 +189,8 @@ func (k NoticeKind) String() string {
 
 // Notice tells the guard of something that happened at the panel outside any Ask.
 type Notice struct {
-	Kind NoticeKind
-	Code string                    // PairingOpened
-	Inv  capabilities.InvocationID // HoldRevoked
+	Kind     NoticeKind
+	Code     string                    // PairingOpened
+	Inv      capabilities.InvocationID // HoldRevoked
+	Bulletin [32]byte                  // BulletinRead: its ID
 }

@@ -115,6 +115,7 @@ func (d *Desk) SetFrozen(frozen bool) {
 type mail struct {
 	idle      *screen.Idle
 	address   *string
+	bulletins *[]Bulletin
 	freeze    bool
 	codeSpent bool
 }
@@ -147,6 +148,9 @@ func (d *Desk) collect() []event {
 	}
 	if m.address != nil {
 		events = append(events, setAddress{*m.address})
+	}
+	if m.bulletins != nil {
+		events = append(events, setBulletins{*m.bulletins})
 	}
 	return events
 }

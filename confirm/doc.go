@@ -17,6 +17,9 @@
 // deny denies the card, from its announcement on and whichever page is being drawn; deny alone for 5 s is panic. A change of
 // card shows NEXT REQUEST for 1 s in which edges are thrown away.
 //
+// While nothing else needs the glass it shows what the box has to say (Bulletin), until a press turns its pages and closes it; that
+// press does nothing else.
+//
 // Whatever makes it doubtful what the glass shows or what the finger did ends in fewer rights, never in more: a draw without an
 // acknowledgement ends the card, an edge older than the acknowledgement of what is shown is ignored, a gap in the edge count or
 // a suspend cancels the hold and asks for a new release.

@@ -52,6 +52,8 @@ func (m *machine) picture() look {
 	switch m.state {
 	case StateReading, StateArmed, StateHolding:
 		return look{state: StateReading, serial: m.glass.serial, page: m.page}
+	case StateBulletin:
+		return look{state: StateBulletin, serial: m.glass.serial, page: m.page}
 	}
 	return look{state: m.state, serial: m.glass.serial}
 }
@@ -96,6 +98,8 @@ func (m *machine) render(l look) (device.Frame, error) {
 		return screen.DrawPairing(m.pairing.code, m.address, left), nil
 	case StateAdmin:
 		return screen.DrawAdmin(m.prompt.req.Title, m.prompt.req.Text, left, float64(l.bar)/100)
+	case StateBulletin:
+		return m.bulletins[0].Pages[l.page].Frame, nil
 	case StatePanic:
 		return screen.DrawNotice("PANIC", "all requests", "were dropped"), nil
 	case StateLost:
@@ -120,7 +124,7 @@ func (m *machine) paint() {
 		return
 	}
 	g.flight, g.sent, g.began = true, want, m.now.mono
-	m.do(draw{frame: frame, dim: m.state == StateIdle})
+	m.do(draw{frame: frame, dim: m.state == StateIdle || m.state == StateBulletin})
 }
 
 // drawn takes the end of the draw in flight.
@@ -138,7 +142,7 @@ func (m *machine) drawn(ev drawn) {
 		// It came back, too late to say what is on the glass now. The next try will.
 	case m.state == StateLost && !m.buttonsGone:
 		m.do(notify{Notice{Kind: PanelBack}})
-		m.to(StateIdle, 0, "the display is back")
+		m.advance("the display is back")
 	default:
 		known := g.sure && g.acked.picture() == g.sent.picture()
 		g.acked, g.sure = g.sent, true

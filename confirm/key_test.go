@@ -105,6 +105,10 @@ func (k *keyed) machine(m *machine) {
 	if m.prompt != nil {
 		k.num(int64(m.prompt.req.Kind))
 	}
+	k.num(int64(len(m.bulletins)))
+	for _, b := range m.bulletins {
+		k.num(int64(b.ID[0]))
+	}
 }
 
 func (k *keyed) judge(j *judge) {
@@ -143,7 +147,7 @@ func (k *keyed) judge(j *judge) {
 // TestKeyKnowsEveryField fails where the machine learns something that key does not tell apart.
 func TestKeyKnowsEveryField(t *testing.T) {
 	for typ, want := range map[reflect.Type]int{
-		reflect.TypeFor[machine](): 30, reflect.TypeFor[line](): 8, reflect.TypeFor[hold](): 7, reflect.TypeFor[held](): 4,
+		reflect.TypeFor[machine](): 31, reflect.TypeFor[line](): 8, reflect.TypeFor[hold](): 7, reflect.TypeFor[held](): 4,
 		reflect.TypeFor[challenge](): 5, reflect.TypeFor[pairing](): 3, reflect.TypeFor[taps](): 2, reflect.TypeFor[glass](): 8,
 		reflect.TypeFor[look](): 9, reflect.TypeFor[card](): 8, reflect.TypeFor[queue](): 2, reflect.TypeFor[kit](): 2,
 	} {

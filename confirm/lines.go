@@ -84,6 +84,8 @@ func (m *machine) edge(ev device.Event) {
 		}
 	case StateAdmin:
 		m.adminEdge(ev)
+	case StateBulletin:
+		m.bulletinEdge(ev)
 	}
 }
 

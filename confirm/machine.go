@@ -56,6 +56,7 @@ type machine struct {
 	idle        screen.Idle
 	idleRev     uint64
 	address     string
+	bulletins   []Bulletin
 	frozen      bool
 	buttonsGone bool
 	retry       time.Duration // boot: when a lost display is tried again
@@ -78,31 +79,34 @@ type (
 		approve, deny bool
 		err           error
 	} // the answer to a probe
-	tick        struct{}
-	submit      struct{ card *card }
-	withdraw    struct{ inv capabilities.InvocationID }
-	ask         struct{ prompt *prompt }
-	unask       struct{ prompt *prompt }
-	setIdle     struct{ idle screen.Idle }
-	setAddress  struct{ address string }
-	freeze      struct{}
-	codeSpent   struct{} // too many wrong pairing codes
-	buttonsLost struct{}
+	tick       struct{}
+	submit     struct{ card *card }
+	withdraw   struct{ inv capabilities.InvocationID }
+	ask        struct{ prompt *prompt }
+	unask      struct{ prompt *prompt }
+	setIdle    struct{ idle screen.Idle }
+	setAddress struct{ address string }
+	// setBulletins names what the box has to say from now on
+	setBulletins struct{ all []Bulletin }
+	freeze       struct{}
+	codeSpent    struct{} // too many wrong pairing codes
+	buttonsLost  struct{}
 )
 
-func (drawn) isEvent()       {}
-func (edge) isEvent()        {}
-func (level) isEvent()       {}
-func (tick) isEvent()        {}
-func (submit) isEvent()      {}
-func (withdraw) isEvent()    {}
-func (ask) isEvent()         {}
-func (unask) isEvent()       {}
-func (setIdle) isEvent()     {}
-func (setAddress) isEvent()  {}
-func (freeze) isEvent()      {}
-func (codeSpent) isEvent()   {}
-func (buttonsLost) isEvent() {}
+func (drawn) isEvent()        {}
+func (edge) isEvent()         {}
+func (level) isEvent()        {}
+func (tick) isEvent()         {}
+func (submit) isEvent()       {}
+func (withdraw) isEvent()     {}
+func (ask) isEvent()          {}
+func (unask) isEvent()        {}
+func (setIdle) isEvent()      {}
+func (setAddress) isEvent()   {}
+func (setBulletins) isEvent() {}
+func (freeze) isEvent()       {}
+func (codeSpent) isEvent()    {}
+func (buttonsLost) isEvent()  {}
 
 // action is something to be done, in order.
 type action interface{ isAction() }
@@ -189,6 +193,8 @@ func (m *machine) step(now instant, dice uint64, ev event) []action {
 		m.idle, m.idleRev = ev.idle, m.idleRev+1
 	case setAddress:
 		m.address, m.idleRev = ev.address, m.idleRev+1
+	case setBulletins:
+		m.setBulletins(ev.all)
 	case freeze:
 		if !m.frozen {
 			m.freeze()
@@ -260,7 +266,7 @@ func (m *machine) deadline() {
 	}
 }
 
-// advance moves on to the next card, or to the idle screen.
+// advance moves on to the next card, to what the box has to say, or to the idle screen.
 func (m *machine) advance(cause string) {
 	if m.pairing.open {
 		m.to(StatePairing, m.pairing.until, cause)
@@ -269,6 +275,9 @@ func (m *machine) advance(cause string) {
 	if m.front = m.queue.next(); m.front != nil {
 		m.front.fronted = m.now.boot
 		m.to(StateNext, 0, cause)
+		return
+	}
+	if m.showBulletin(cause) {
 		return
 	}
 	m.to(StateIdle, 0, cause)

@@ -50,6 +50,9 @@ const (
 
 var errNoAck = errors.New("no acknowledgement")
 
+// bulletins are what the room has to say.
+var bulletins = []Bulletin{{ID: [32]byte{1}, Pages: make([]screen.Page, 2)}, {ID: [32]byte{2}, Pages: make([]screen.Page, 1)}}
+
 // promptWords is the length of the room's administrative prompt.
 const promptWords = 10
 
@@ -89,6 +92,8 @@ func sketch(m *machine, l look) (device.Frame, error) {
 		if m.front != nil {
 			f[1] = m.front.req.Inv[0]
 		}
+	case StateBulletin:
+		f[0], f[2], f[4] = byte(l.state), byte(l.page+1), m.bulletins[0].ID[0]
 	default:
 		f[0] = byte(l.state)
 	}
@@ -374,6 +379,7 @@ const (
 	unasked
 	frozenByGuard
 	wrongCodes
+	newBulletins
 	linesClose
 	happenings
 )
@@ -381,7 +387,7 @@ const (
 var happeningNames = [happenings]string{
 	"approve", "deny", "read", "hold", "next", "tap", "later", "panic", "revoke", "window", "deal one", "deal two", "deal other",
 	"approve lost", "approve late", "deny lost", "deny late", "arrive", "withdraw front", "withdraw other", "sleep", "sleep long",
-	"bus hangs", "bus answers", "bus fails", "level fault", "idle", "ask", "unask", "freeze", "codes", "lines close",
+	"bus hangs", "bus answers", "bus fails", "level fault", "idle", "ask", "unask", "freeze", "codes", "bulletins", "lines close",
 }
 
 func (h happening) String() string { return happeningNames[h] }
@@ -515,6 +521,8 @@ func (r *room) interfere(h happening) bool {
 		r.step(freeze{})
 	case wrongCodes:
 		r.step(codeSpent{})
+	case newBulletins:
+		r.step(setBulletins{bulletins[:(len(r.m.bulletins)+2)%3]})
 	case linesClose:
 		if r.j.gone {
 			return false

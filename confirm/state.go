@@ -24,10 +24,11 @@ const (
 	StateAdmin     State = 10 // an administrative prompt
 	StatePanic     State = 11
 	StateLost      State = 12 // display or buttons cannot be relied on
+	StateBulletin  State = 13 // the box has something to say
 )
 
 var stateNames = [...]string{
-	"invalid", "idle", "next", "waiting", "reading", "challenge", "armed", "holding", "result", "pairing", "admin", "panic", "lost",
+	"invalid", "idle", "next", "waiting", "reading", "challenge", "armed", "holding", "result", "pairing", "admin", "panic", "lost", "bulletin",
 }
 
 func (s State) String() string {

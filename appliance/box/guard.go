@@ -61,7 +61,7 @@ func Guard(ctx context.Context, c config.Config, p Panel, l net.Listener, peers 
 		Registry: reg, Gateway: l, GatewayUID: peers.Gateway,
 		Courier: sockets.Courier, CourierUID: peers.Courier,
 		GrantKeyFile: sockets.GrantKey, StateDir: StateDir(c, "guard"),
-		Boot: p.boot(), Address: address, Scripted: scripted, Log: log, Ready: ready,
+		Boot: p.boot(), Notices: sockets.Notices, Address: address, Scripted: scripted, Log: log, Ready: ready,
 	})
 }
 

@@ -38,7 +38,7 @@ import (
 	"assent.home.arpa/device"
 )
 
-// Options is what a guard is made of. Lamp, Timings, Boot, Address, Scripted and Ready may be left out.
+// Options is what a guard is made of. Lamp, Timings, Boot, Notices, Address, Scripted and Ready may be left out.
 type Options struct {
 	Config   config.Config
 	Clock    clock.Clock
@@ -58,6 +58,7 @@ type Options struct {
 	StateDir     string // of this role alone
 
 	Boot     audit.Boot // what started; Config, Policy and Registry are filled in
+	Notices  string     // directory of package notice, whose texts the panel shows
 	Address  string     // where phones reach the box, for the pairing screen
 	Scripted bool       // the model is a test script, which the panel says
 	Log      *slog.Logger
@@ -68,21 +69,22 @@ type Options struct {
 
 // guard is one running guard.
 type guard struct {
-	opts    Options
-	log     *slog.Logger
-	journal *journal
-	phones  *phones
-	asks    *asks
-	desk    *confirm.Desk
-	exec    *executor.Executor
-	courier *courier
-	freezer *freezer
-	inbox   *inbox
-	flood   *flood
-	today   *today
-	pairing sync.Mutex           // one phone at a time
-	prompts sync.WaitGroup       // that the guard shows by itself
-	peer    func(net.Conn) error // the second lock on the gateway socket's door
+	opts      Options
+	log       *slog.Logger
+	journal   *journal
+	phones    *phones
+	asks      *asks
+	desk      *confirm.Desk
+	exec      *executor.Executor
+	courier   *courier
+	freezer   *freezer
+	inbox     *inbox
+	flood     *flood
+	today     *today
+	bulletins *bulletins
+	pairing   sync.Mutex           // one phone at a time
+	prompts   sync.WaitGroup       // that the guard shows by itself
+	peer      func(net.Conn) error // the second lock on the gateway socket's door
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
@@ -116,6 +118,7 @@ func (g *guard) run(ctx context.Context) error {
 	group.Go(func() error { g.watch(ctx); return nil })
 	group.Go(func() error { g.refresh(ctx); return nil })
 	group.Go(func() error { g.forget(ctx); return nil })
+	group.Go(func() error { g.readNotices(ctx); return nil })
 	if g.opts.Ready != nil {
 		g.opts.Ready()
 	}
@@ -140,7 +143,7 @@ func start(ctx context.Context, o Options) (*guard, error) {
 	if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
 		return nil, fmt.Errorf("guard: state directory: %w", err)
 	}
-	g := &guard{opts: o, log: o.Log, sessions: map[*session]struct{}{}, display: true, flood: newFlood(o.Clock), today: newToday(o.Clock)}
+	g := &guard{opts: o, log: o.Log, sessions: map[*session]struct{}{}, display: true, flood: newFlood(o.Clock), today: newToday(o.Clock), bulletins: newBulletins(o.Config.Panel.Large)}
 	g.peer = func(c net.Conn) error { return ipc.CheckPeer(c, o.GatewayUID) }
 	var err error
 	if g.phones, err = openPhones(filepath.Join(o.StateDir, "phones.json")); err != nil {

@@ -132,7 +132,7 @@ func (h *house) start() {
 	h.opts = guard.Options{
 		Config: config.Default(), Clock: h.clock, BootID: [16]byte{7 + h.reboots}, Display: h.panel, Buttons: h.buttons, Registry: reg,
 		Gateway: h.doors, Courier: "unused", GrantKeyFile: keyFile, StateDir: filepath.Join(h.dir, "state"),
-		Boot: audit.Boot{Program: audit.ProgramSimulator}, Log: slog.New(slog.DiscardHandler),
+		Notices: filepath.Join(h.dir, "notices"), Boot: audit.Boot{Program: audit.ProgramSimulator}, Log: slog.New(slog.DiscardHandler),
 	}
 	h.opts.Config.Audit.LiteralDays, h.opts.Config.Panel.Large = h.days, h.large
 	if h.quotaMB > 0 {

@@ -76,6 +76,8 @@ func (g *guard) act(n confirm.Notice) happened {
 		if err := g.freezer.keep(); err != nil {
 			g.log.Error("the freeze would not survive a restart", "err", err)
 		}
+	case confirm.BulletinRead:
+		g.bulletinRead(n.Bulletin)
 	case confirm.Unfrozen:
 		if h.err = g.freezer.thaw(); h.err != nil {
 			g.log.Error("the freeze cannot be ended", "err", h.err)

@@ -42,8 +42,12 @@ func Gallery() ([]Screen, error) {
 	if err != nil {
 		return nil, err
 	}
+	bulletins, err := bulletins()
+	if err != nil {
+		return nil, err
+	}
 	all := idle()
-	for _, group := range [][]Screen{pairing(), admin, waiting(), cards, reading, notices()} {
+	for _, group := range [][]Screen{bulletins, pairing(), admin, waiting(), cards, reading, notices()} {
 		all = append(all, group...)
 	}
 	return all, nil
@@ -63,6 +67,26 @@ func idle() []Screen {
 		draw("idle-frozen", screen.Idle{Today: 12, HeadCode: head, Phones: 2, Frozen: true, Shift: 20}),
 		draw("idle-scripted", screen.Idle{Today: 12, HeadCode: head, Phones: 2, Frozen: true, Scripted: true, Shift: 80}),
 	}
+}
+
+func bulletins() ([]Screen, error) {
+	var all []Screen
+	for _, b := range []struct {
+		name, text string
+		large      bool
+	}{
+		{"bulletin", "assent.toml on the card, line 3: unknown key \"pannel\". The settings from before hold.", false},
+		{"bulletin-large", "no model", true},
+	} {
+		pages, err := screen.Bulletin(b.text, b.large)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", b.name, err)
+		}
+		for i, p := range pages {
+			all = append(all, Screen{fmt.Sprintf("%s-%d", b.name, i+1), p.Frame})
+		}
+	}
+	return all, nil
 }
 
 func pairing() []Screen {
