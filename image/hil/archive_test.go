@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"assent.home.arpa/image/hil/kernel"
+	"assent.home.arpa/image/debs"
 )
 
 func TestArchiveHoldsWhatAFirstProcessNeeds(t *testing.T) {
@@ -38,7 +38,7 @@ func TestArchiveHoldsWhatAFirstProcessNeeds(t *testing.T) {
 }
 
 func TestTheLockIsSound(t *testing.T) {
-	l, err := kernel.ParseLock(strings.NewReader(locked))
+	l, err := debs.ParseLock(strings.NewReader(locked))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"assent.home.arpa/image/hil/cpio"
+	"assent.home.arpa/image/cpio"
 	"assent.home.arpa/image/hil/kernel"
 )
 

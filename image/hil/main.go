@@ -31,6 +31,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"assent.home.arpa/image/debs"
 	"assent.home.arpa/image/hil/kernel"
 )
 
@@ -74,7 +75,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 func newLock(ctx context.Context, stdout, stderr io.Writer) int {
-	lock, err := kernel.Latest(ctx, suite)
+	archive := debs.Archive{Suite: suite, Arch: "arm64", Components: "main"}
+	packages, err := archive.Kernel(ctx)
+	if err != nil {
+		fmt.Fprintln(stderr, "hil:", err)
+		return 2
+	}
+	lock, err := archive.Resolve(ctx, packages, false)
 	if err != nil {
 		fmt.Fprintln(stderr, "hil:", err)
 		return 2
@@ -100,7 +107,7 @@ func try(ctx context.Context, limit time.Duration, stdout, stderr io.Writer) err
 	if err := errors.Join(os.RemoveAll(last), os.MkdirAll(last, 0o755)); err != nil {
 		return fmt.Errorf("%w: %v", errUntried, err)
 	}
-	lock, err := kernel.ParseLock(strings.NewReader(locked))
+	lock, err := debs.ParseLock(strings.NewReader(locked))
 	if err != nil {
 		return fmt.Errorf("%w: %v", errUntried, err)
 	}

@@ -1,3 +1,5 @@
+// Package kernel takes the image and a few modules out of the packages of the kernel that the box runs. What was taken out stays in
+// the user's cache, named by its content.
 package kernel
 
 import (
@@ -6,11 +8,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"assent.home.arpa/image/debs"
 )
 
 // Kernel is what was taken out of the packages.
@@ -27,12 +30,12 @@ const (
 
 // Get returns the kernel of a lock with the named modules and all that they depend on, from the cache in dir or from the
 // machine's mirror. A module that is built into the image is not listed. progress is told what is going on.
-func Get(ctx context.Context, dir string, l Lock, modules []string, progress func(string)) (Kernel, error) {
-	home := filepath.Join(dir, "kernel-"+key(l, modules))
+func Get(ctx context.Context, dir string, l debs.Lock, names []string, progress func(string)) (Kernel, error) {
+	home := filepath.Join(dir, "kernel-"+key(l, names))
 	if k, err := read(home); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return k, err
 	}
-	debs, err := fetch(ctx, dir, l, progress)
+	files, err := l.Fetch(ctx, filepath.Join(dir, "debs"), progress)
 	if err != nil {
 		return Kernel{}, err
 	}
@@ -42,7 +45,7 @@ func Get(ctx context.Context, dir string, l Lock, modules []string, progress fun
 		return Kernel{}, err
 	}
 	defer os.RemoveAll(work)
-	if err := unpack(ctx, debs, modules, work); err != nil {
+	if err := unpack(ctx, files, names, work); err != nil {
 		return Kernel{}, err
 	}
 	if err := os.Rename(work, home); err != nil && !errors.Is(err, fs.ErrExist) { // somebody was faster
@@ -52,8 +55,8 @@ func Get(ctx context.Context, dir string, l Lock, modules []string, progress fun
 }
 
 // key names what Get makes of a lock and a list.
-func key(l Lock, modules []string) string {
-	sum := sha256.Sum256([]byte(l.String() + "\n" + strings.Join(modules, "\n")))
+func key(l debs.Lock, names []string) string {
+	sum := sha256.Sum256([]byte(l.String() + "\n" + strings.Join(names, "\n")))
 	return fmt.Sprintf("%x", sum[:8])
 }
 
@@ -69,55 +72,4 @@ func read(home string) (Kernel, error) {
 		k.Modules = append(k.Modules, filepath.Join(home, names.Text()))
 	}
 	return k, names.Err()
-}
-
-// fetch returns the files of the packages.
-func fetch(ctx context.Context, dir string, l Lock, progress func(string)) ([]string, error) {
-	store := filepath.Join(dir, "debs")
-	if err := os.MkdirAll(store, 0o755); err != nil {
-		return nil, err
-	}
-	var files []string
-	for _, p := range l {
-		file := filepath.Join(store, fmt.Sprintf("%x.deb", p.Sum))
-		files = append(files, file)
-		if check(file, p) == nil {
-			continue
-		}
-		progress(fmt.Sprintf("fetching %s (%d MB)", filepath.Base(p.Path), p.Size>>20))
-		archive, err := mirror(ctx)
-		if err != nil {
-			return nil, err
-		}
-		part := fmt.Sprintf("%s.%d", file, os.Getpid())
-		defer os.Remove(part)
-		if err := download(ctx, archive, p, part); err != nil {
-			return nil, fmt.Errorf("%w; if the mirror has a newer kernel by now, write a new lock: go run ./image/hil -lock", err)
-		}
-		if err := check(part, p); err != nil {
-			return nil, err
-		}
-		if err := os.Rename(part, file); err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
-}
-
-// check reads a file and compares it with the lock.
-func check(file string, p Package) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	n, err := io.Copy(sum, io.LimitReader(f, p.Size+1))
-	switch {
-	case err != nil:
-		return err
-	case n != p.Size || [sha256.Size]byte(sum.Sum(nil)) != p.Sum:
-		return fmt.Errorf("kernel: %s is not what the lock names", filepath.Base(p.Path))
-	}
-	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"assent.home.arpa/image/hil/cpio"
+	"assent.home.arpa/image/cpio"
 )
 
 // entry is what a reader finds.

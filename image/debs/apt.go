@@ -1,4 +1,4 @@
-package kernel
+package debs
 
 import (
 	"bytes"
@@ -17,7 +17,79 @@ import (
 const helper = "/usr/lib/apt/apt-helper"
 
 // ErrNotDebian says that the machine's apt, if it has one, knows no mirror of Debian.
-var ErrNotDebian = errors.New("kernel: this machine's apt knows no debian mirror; run this on debian, or in a container of it")
+var ErrNotDebian = errors.New("debs: this machine's apt knows no debian mirror; run this on debian, or in a container of it")
+
+// Archive is one release for one machine, as the mirror has it.
+type Archive struct {
+	Suite      string // "forky"
+	Arch       string // "arm64"
+	Components string // "main non-free-firmware"
+}
+
+// Resolve asks the machine's mirror which packages of an archive the named ones consist of now, and returns their lock: with all
+// that they depend on, or without. Recommendations are not followed. apt checks the lists against Debian's keys.
+func (a Archive) Resolve(ctx context.Context, packages []string, dependencies bool) (Lock, error) {
+	var lock Lock
+	err := a.ask(ctx, func(archive string, apt tool) (err error) {
+		args := []string{"install", "--yes", "--print-uris"}
+		if !dependencies {
+			args = []string{"download", "--print-uris"}
+		}
+		uris, err := apt("apt-get", append(args, packages...)...)
+		if err != nil {
+			return err
+		}
+		lock, err = parseURIs(uris, archive)
+		return err
+	})
+	return lock, err
+}
+
+// Kernel returns the names of the packages that make up the archive's newest kernel: its image and its modules, without the
+// programs that other machines need to install them.
+func (a Archive) Kernel(ctx context.Context) ([]string, error) {
+	var packages []string
+	err := a.ask(ctx, func(_ string, apt tool) error {
+		depends, err := apt("apt-cache", "depends", "linux-image-"+a.Arch)
+		if err != nil {
+			return err
+		}
+		release := regexp.MustCompile(`Depends: linux-image-([0-9]\S*-` + a.Arch + `)`).FindStringSubmatch(depends)
+		if release == nil {
+			return fmt.Errorf("debs: %s has no linux-image-%s", a.Suite, a.Arch)
+		}
+		packages = []string{"linux-binary-" + release[1], "linux-modules-" + release[1]}
+		return nil
+	})
+	return packages, err
+}
+
+// tool runs one of apt's programs on an archive's lists.
+type tool func(name string, args ...string) (string, error)
+
+// ask fetches the archive's lists into a folder of their own, and calls do with the mirror's address.
+func (a Archive) ask(ctx context.Context, do func(archive string, apt tool) error) error {
+	archive, err := mirror(ctx)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "assent-lock-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	options, err := a.privateState(dir, archive)
+	if err != nil {
+		return err
+	}
+	apt := func(name string, args ...string) (string, error) {
+		return run(ctx, dir, name, append(options[:len(options):len(options)], args...)...)
+	}
+	if _, err := apt("apt-get", "-qq", "-o", "APT::Update::Error-Mode=any", "update"); err != nil {
+		return err
+	}
+	return do(archive, apt)
+}
 
 // mirror returns the address of the Debian archive that the machine's apt uses, with a slash at its end.
 func mirror(ctx context.Context) (string, error) {
@@ -45,50 +117,13 @@ func download(ctx context.Context, archive string, p Package, file string) error
 	return err
 }
 
-// Latest asks the machine's mirror which packages a suite's kernel for arm64 consists of now, and returns their lock. apt
-// checks the lists against Debian's keys.
-func Latest(ctx context.Context, suite string) (Lock, error) {
-	archive, err := mirror(ctx)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "assent-lock-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	options, err := privateState(dir, archive, suite)
-	if err != nil {
-		return nil, err
-	}
-	apt := func(tool string, args ...string) (string, error) {
-		return run(ctx, dir, tool, append(options[:len(options):len(options)], args...)...)
-	}
-	if _, err := apt("apt-get", "-qq", "-o", "APT::Update::Error-Mode=any", "update"); err != nil {
-		return nil, err
-	}
-	depends, err := apt("apt-cache", "depends", "linux-image-arm64")
-	if err != nil {
-		return nil, err
-	}
-	release := regexp.MustCompile(`Depends: linux-image-([0-9]\S*-arm64)`).FindStringSubmatch(depends)
-	if release == nil {
-		return nil, fmt.Errorf("kernel: %s has no linux-image-arm64", suite)
-	}
-	uris, err := apt("apt-get", "download", "--print-uris", "linux-binary-"+release[1], "linux-modules-"+release[1])
-	if err != nil {
-		return nil, err
-	}
-	return parseURIs(uris, archive)
-}
-
 // parseURIs reads what apt-get prints with --print-uris: 'URI' file size SHA256:sum.
 func parseURIs(uris, archive string) (Lock, error) {
 	var lock strings.Builder
-	for _, m := range regexp.MustCompile(`(?m)^'([^']*)' \S+ ([0-9]+) SHA256:([0-9a-f]{64})$`).FindAllStringSubmatch(uris, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^'([^']*)' \S+ ([0-9]+) SHA256:([0-9a-f]{64})\s*$`).FindAllStringSubmatch(uris, -1) {
 		place, here := strings.CutPrefix(m[1], archive)
 		if !here {
-			return nil, errors.New("kernel: a package is not of this machine's mirror")
+			return nil, errors.New("debs: a package is not of this machine's mirror")
 		}
 		fmt.Fprintln(&lock, place, m[2], m[3])
 	}
@@ -96,7 +131,7 @@ func parseURIs(uris, archive string) (Lock, error) {
 }
 
 // privateState prepares a folder in which apt works without touching the machine's own state.
-func privateState(dir, archive, suite string) ([]string, error) {
+func (a Archive) privateState(dir, archive string) ([]string, error) {
 	keyring := ""
 	for _, ending := range []string{"pgp", "gpg"} { // it changed between releases
 		path := "/usr/share/keyrings/debian-archive-keyring." + ending
@@ -105,7 +140,7 @@ func privateState(dir, archive, suite string) ([]string, error) {
 		}
 	}
 	if keyring == "" {
-		return nil, errors.New("kernel: debian's keys are missing; install the package debian-archive-keyring")
+		return nil, errors.New("debs: debian's keys are missing; install the package debian-archive-keyring")
 	}
 	for _, sub := range []string{"lists/partial", "cache/archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
@@ -113,7 +148,7 @@ func privateState(dir, archive, suite string) ([]string, error) {
 		}
 	}
 	for name, content := range map[string]string{
-		"sources.list": fmt.Sprintf("deb [arch=arm64 signed-by=%s] %s %s main\n", keyring, archive, suite),
+		"sources.list": fmt.Sprintf("deb [arch=%s signed-by=%s] %s %s %s\n", a.Arch, keyring, archive, a.Suite, a.Components),
 		"status":       "",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
@@ -127,8 +162,9 @@ func privateState(dir, archive, suite string) ([]string, error) {
 		"Dir::State::Lists=" + filepath.Join(dir, "lists"),
 		"Dir::State::status=" + filepath.Join(dir, "status"),
 		"Dir::Cache=" + filepath.Join(dir, "cache"),
-		"APT::Architecture=arm64",
-		"APT::Architectures=arm64",
+		"APT::Architecture=" + a.Arch,
+		"APT::Architectures=" + a.Arch,
+		"APT::Install-Recommends=false",
 		"APT::Sandbox::User=root",
 		"Acquire::Languages=none",
 		"Acquire::Check-Valid-Until=false", // a mirror that stands still is signed all the same
@@ -153,8 +189,8 @@ func run(ctx context.Context, dir, name string, args ...string) (string, error) 
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
-		return "", fmt.Errorf("kernel: %w", err)
+		return "", fmt.Errorf("debs: %w", err)
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
-	return "", fmt.Errorf("kernel: %s: %w: %.300s", filepath.Base(name), err, first)
+	return "", fmt.Errorf("debs: %s: %w: %.300s", filepath.Base(name), err, first)
 }

@@ -1,10 +1,10 @@
-// Package kernel fetches the kernel that the box runs, as Debian packages it, and takes the image and a few modules out of
-// the packages. Nothing is installed on the machine.
+// Package debs fetches Debian packages that a lock names, and reads what is in them. Nothing is installed on the machine, and no
+// package's script is run.
 //
-// Which packages they are is fixed by a lock: path in the archive, size and SHA-256 of each. They come from whatever mirror
-// the machine's apt uses, through apt's own downloader, so proxies and mirrors are those that the machine is set up with;
-// what arrives must have the locked sum. What was fetched and taken out stays in the user's cache, named by its content.
-package kernel
+// A lock fixes path in the archive, size and SHA-256 of each package. They come from whatever mirror the machine's apt uses,
+// through apt's own downloader, so proxies and mirrors are those that the machine is set up with; what arrives must have the
+// locked sum. What was fetched stays in a store, named by its content.
+package debs
 
 import (
 	"bufio"
@@ -20,12 +20,12 @@ import (
 
 // Limits of a lock and of a package.
 const (
-	maxPackages = 16
+	maxPackages = 512
 	maxPackage  = 512 << 20 // bytes
 )
 
 // ErrLock says that a lock cannot be read.
-var ErrLock = errors.New("kernel: damaged lock")
+var ErrLock = errors.New("debs: damaged lock")
 
 // Package is one locked package.
 type Package struct {

@@ -1,18 +1,18 @@
-package kernel_test
+package debs_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
-	"assent.home.arpa/image/hil/kernel"
+	"assent.home.arpa/image/debs"
 )
 
 const sum = "369f200e9b641fac0a1c713d8685c2e0d1d730a1e9484782681b845349010983"
 
 func TestLockComesBack(t *testing.T) {
 	const text = "pool/main/l/linux/a%2bb.deb 12 " + sum + "\npool/main/l/linux/c.deb 345 " + sum + "\n"
-	l, err := kernel.ParseLock(strings.NewReader("# made by hand\n\n" + strings.Replace(text, "\n", " # the first\n", 1)))
+	l, err := debs.ParseLock(strings.NewReader("# made by hand\n\n" + strings.Replace(text, "\n", " # the first\n", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,12 +34,12 @@ func TestLockRefuses(t *testing.T) {
 		"too large":           "pool/a.deb 99999999999 " + sum,
 		"a short sum":         "pool/a.deb 1 " + sum[2:],
 		"a sum that is none":  "pool/a.deb 1 " + strings.Replace(sum, "3", "g", 1),
-		"too many":            strings.Repeat("pool/a.deb 1 "+sum+"\n", 17),
+		"too many":            strings.Repeat("pool/a.deb 1 "+sum+"\n", 513),
 		"a line without end":  strings.Repeat("x", 1<<20),
 		"a package after it":  "pool/a.deb 1 " + sum + "\nx",
 		"a path without name": "pool/ 1 " + sum,
 	} {
-		if l, err := kernel.ParseLock(strings.NewReader(text)); !errors.Is(err, kernel.ErrLock) {
+		if l, err := debs.ParseLock(strings.NewReader(text)); !errors.Is(err, debs.ErrLock) {
 			t.Errorf("%s: %v, %v", name, l, err)
 		}
 	}
