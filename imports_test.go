@@ -63,6 +63,7 @@ var only = []struct {
 	{module + "confirm/internal/mint", []string{"confirm"}, "receipts come from a completed hold and from nowhere else"},
 	{module + "cmd/assentsim", []string{"cmd/assentsim"}, "the drawn panel must not reach the box's program"},
 	{module + "image/hil", []string{"image/hil"}, "simulated lines and buses must not reach the box's program"},
+	{"github.com/diskfs/go-diskfs", []string{"image", "appliance/stick"}, "the box reads no foreign file system but a stick's, and that in a room of its own"},
 	{"modernc.org/sqlite", []string{"appliance/conversation", "inference/runs"}, "databases hold conversations and invocation records, never evidence"},
 	{"github.com/landlock-lsm/go-landlock", []string{"appliance/worker"}, "workers are what has to be caged from inside"},
 }
@@ -104,6 +105,7 @@ var never = []struct{ from, to, why string }{
 	{"cmd/assentd", module + "cmd/assentsim", "the box's program contains no drawn panel"},
 	{"cmd/assentd", module + "device/board/boardtest", "the box's program contains no fake kernel or display"},
 	{"cmd/assentd", module + "image/hil/hiltest", "the box's program contains no simulated line or bus"},
+	{"cmd/assentd", module + "image/card/cardtest", "the box's program contains no made-up card"},
 	{"cmd/assentd", module + "device/devicetest", "the box's program contains no fake button"},
 	{"cmd/assentd", module + "capabilities/websearch/websearchtest", "the box's program contains no fixture site"},
 	{"cmd/assentd", module + "appliance/courier/loopback", "the box's program contains no loopback exception"},
