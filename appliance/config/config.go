@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -124,27 +125,36 @@ func Load(path string) (Config, error) {
 		return Config{}, fmt.Errorf("config: %w", err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	b, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
 	if err != nil {
 		return Config{}, fmt.Errorf("config: %w", err)
 	}
-	if info.Size() > MaxBytes {
-		return Config{}, fmt.Errorf("config: %s: %d bytes are over the bound of %d", path, info.Size(), MaxBytes)
+	c, err := Parse(b)
+	if err != nil {
+		return Config{}, fmt.Errorf("config: %s: %w", path, err)
+	}
+	return c, nil
+}
+
+// Parse reads a file's content over the defaults and validates the result. The error does not name the file.
+func Parse(b []byte) (Config, error) {
+	if len(b) > MaxBytes {
+		return Config{}, fmt.Errorf("it is over the bound of %d bytes", MaxBytes)
 	}
 	c := Default()
-	meta, err := toml.NewDecoder(f).Decode(&c)
+	meta, err := toml.Decode(string(b), &c)
 	if err != nil {
 		var parse toml.ParseError
 		if errors.As(err, &parse) {
-			return Config{}, fmt.Errorf("config: %s: line %d: %s", path, parse.Position.Line, parse.Message)
+			return Config{}, fmt.Errorf("line %d: %s", parse.Position.Line, parse.Message)
 		}
-		return Config{}, fmt.Errorf("config: %s: %w", path, err)
+		return Config{}, err
 	}
 	if unknown := meta.Undecoded(); len(unknown) > 0 {
-		return Config{}, fmt.Errorf("config: %s: unknown key %s; run assentd check-config to see the keys", path, unknown[0])
+		return Config{}, fmt.Errorf("unknown key %s; run assentd check-config to see the keys", unknown[0])
 	}
 	if err := c.Validate(); err != nil {
-		return Config{}, fmt.Errorf("config: %s: %w", path, err)
+		return Config{}, err
 	}
 	return c, nil
 }
