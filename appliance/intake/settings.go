@@ -14,7 +14,7 @@ import (
 	"assent.home.arpa/appliance/config"
 )
 
-// Names in the settings' directory.
+// Names in the directory of settings.
 const (
 	lastGood = "assent.toml"
 	seenFile = "dropped.sha256" // of the drop that lastGood was taken from, or that lastGood has replaced since
@@ -139,4 +139,12 @@ func keep(store Dir, content []byte, digest [sha256.Size]byte) (problem string) 
 		return fmt.Sprintf("assent.toml on the card is in force, but the box could not keep it: %s. Leave it on the card.", plain(err))
 	}
 	return ""
+}
+
+// Publish puts the settings in force into the directory where all roles read them.
+func (s Settings) Publish(d Dir) error {
+	return replace(d, lastGood, func(f File) error {
+		_, err := f.WriteAt(s.Config.Encode(), 0)
+		return err
+	})
 }

@@ -4,6 +4,8 @@
 //	assentd guard          owns panel, keys, audit and pairings
 //	assentd courier        opens the connections that grants name
 //	assentd worker CLASS   makes one call, on the connection it has as standard input
+//	assentd settings [DROP] puts the settings in force: those in DROP if they are new and valid, else the last good ones
+//	assentd import         takes a model that came with the card, and the rest of the card
 //	assentd panel-test     walks whoever has wired the box through its display, buttons and lamp
 //	assentd check-config   prints the effective configuration
 //	assentd version
@@ -30,7 +32,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-const usage = `usage: assentd gateway | guard | courier | worker CLASS | panel-test | check-config | version   [-config FILE]
+const usage = `usage: assentd gateway | guard | courier | worker CLASS | settings [DROP] | import | panel-test | check-config | version   [-config FILE]
 `
 
 // role is what a subcommand is made of.
@@ -46,7 +48,7 @@ type env struct {
 }
 
 func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
-	roles := map[string]role{"gateway": gatewayRole, "guard": guardRole, "courier": courierRole, "worker": workerRole, "panel-test": panelTest, "check-config": checkConfig, "version": version}
+	roles := map[string]role{"gateway": gatewayRole, "guard": guardRole, "courier": courierRole, "worker": workerRole, "settings": settingsRole, "import": importRole, "panel-test": panelTest, "check-config": checkConfig, "version": version}
 	if len(args) == 0 || roles[args[0]] == nil {
 		fmt.Fprint(stderr, usage)
 		return 3

@@ -36,6 +36,8 @@ func TestCommandLine(t *testing.T) {
 		{"the version", []string{"version"}, 0, "assentd", ""},
 		{"a worker without a class", []string{"worker", "-config", good}, 3, "", "worker takes one class"},
 		{"a worker of no class", []string{"worker", "-config", good, "root"}, 3, "", "worker takes one class"},
+		{"settings of two files", []string{"settings", "-config", good, "a", "b"}, 3, "", "at most one file"},
+		{"an import with arguments", []string{"import", "-config", good, "/dev/sda"}, 3, "", "takes nothing but -config"},
 		{"a panel test with arguments", []string{"panel-test", "-config", good, "approve"}, 3, "", "takes nothing but -config"},
 		{"a panel test of no panel", []string{"panel-test", "-config", nowhere}, 1, "", "i2c bus"},
 		{"a guard on a PC", []string{"guard", "-config", good}, 1, "", "on a PC use assentsim"},
