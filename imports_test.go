@@ -62,8 +62,10 @@ var only = []struct {
 	{"github.com/veraison/go-cose", []string{"appliance/audit", "confirm", "appliance/grant"}, "seals, receipts and grants are the only things signed"},
 	{module + "confirm/internal/mint", []string{"confirm"}, "receipts come from a completed hold and from nowhere else"},
 	{module + "cmd/assentsim", []string{"cmd/assentsim"}, "the drawn panel must not reach the box's program"},
-	{module + "image/hil", []string{"image/hil"}, "simulated lines and buses must not reach the box's program"},
+	{module + "image/hil", []string{"image"}, "simulated lines and buses must not reach the box's program"},
 	{"github.com/diskfs/go-diskfs", []string{"image", "appliance/stick"}, "the box reads no foreign file system but a stick's, and that in a room of its own"},
+	{module + "image/boot", []string{"image/boot"}, "fingers on simulated buttons must not reach the box's program"},
+	{module + "image/emulator", []string{"image"}, "test machines are made by tests"},
 	{"modernc.org/sqlite", []string{"appliance/conversation", "inference/runs"}, "databases hold conversations and invocation records, never evidence"},
 	{"github.com/landlock-lsm/go-landlock", []string{"appliance/worker"}, "workers are what has to be caged from inside"},
 }

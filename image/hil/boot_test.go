@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"assent.home.arpa/image/emulator"
 )
 
-// emulator puts a program in the emulator's place.
-func emulator(t *testing.T, script string) machine {
+// impostor puts a program in the emulator's place.
+func impostor(t *testing.T, script string) machine {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "qemu-system-aarch64"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
@@ -22,7 +24,7 @@ func emulator(t *testing.T, script string) machine {
 }
 
 func TestBootPassesTheConsoleOn(t *testing.T) {
-	m := emulator(t, `echo one; echo two; for a; do [ "$a" = -enable-kvm ] && echo kvm; done; exit 0`)
+	m := impostor(t, `echo one; echo two; for a; do [ "$a" = -enable-kvm ] && echo kvm; done; exit 0`)
 	var lines []string
 	if _, err := boot(t.Context(), time.Minute, m, func(l string) { lines = append(lines, l) }); err != nil {
 		t.Fatal(err)
@@ -37,7 +39,7 @@ func TestBootPassesTheConsoleOn(t *testing.T) {
 
 // TestBootEndsAMachineThatHangs shows what it said last.
 func TestBootEndsAMachineThatHangs(t *testing.T) {
-	m := emulator(t, "echo last words; exec sleep 60")
+	m := impostor(t, "echo last words; exec sleep 60")
 	spoken := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -47,41 +49,24 @@ func TestBootEndsAMachineThatHangs(t *testing.T) {
 	default:
 		t.Fatal("the machine was ended before it spoke")
 	}
-	if err == nil || errors.Is(err, errUntried) || !strings.Contains(err.Error(), "not done after 1s") || !strings.Contains(err.Error(), "last words") {
+	if err == nil || errors.Is(err, emulator.ErrUntried) || !strings.Contains(err.Error(), "not done after 1s") || !strings.Contains(err.Error(), "last words") {
 		t.Errorf("boot says %v", err)
 	}
 }
 
 func TestBootThatCannotBe(t *testing.T) {
-	m := emulator(t, "echo no such machine >&2; exit 1")
-	if _, err := boot(t.Context(), time.Minute, m, func(string) {}); !errors.Is(err, errUntried) || !strings.Contains(err.Error(), "no such machine") {
+	m := impostor(t, "echo no such machine >&2; exit 1")
+	if _, err := boot(t.Context(), time.Minute, m, func(string) {}); !errors.Is(err, emulator.ErrUntried) || !strings.Contains(err.Error(), "no such machine") {
 		t.Errorf("boot says %v", err)
 	}
-	m = emulator(t, "exec sleep 60")
+	m = impostor(t, "exec sleep 60")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := boot(ctx, time.Minute, m, func(string) {}); !errors.Is(err, errUntried) {
+	if _, err := boot(ctx, time.Minute, m, func(string) {}); !errors.Is(err, emulator.ErrUntried) {
 		t.Errorf("interrupted, boot says %v", err)
 	}
 	t.Setenv("PATH", t.TempDir())
-	if _, err := boot(t.Context(), time.Minute, m, func(string) {}); !errors.Is(err, errUntried) || !strings.Contains(err.Error(), "make hil") {
+	if _, err := boot(t.Context(), time.Minute, m, func(string) {}); !errors.Is(err, emulator.ErrUntried) || !strings.Contains(err.Error(), "qemu-system-arm") {
 		t.Errorf("without an emulator, boot says %v", err)
 	}
-}
-
-func TestTwoRunsDoNotMix(t *testing.T) {
-	dir := t.TempDir()
-	unlock, err := alone(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := alone(dir); !errors.Is(err, errUntried) {
-		t.Errorf("the second run: %v", err)
-	}
-	unlock()
-	again, err := alone(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again()
 }

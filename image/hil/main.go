@@ -32,6 +32,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"assent.home.arpa/image/debs"
+	"assent.home.arpa/image/emulator"
 	"assent.home.arpa/image/hil/kernel"
 )
 
@@ -43,9 +44,6 @@ var locked string
 
 // modules are what the simulated hardware needs, and nothing of it is in the box's image.
 func modules() []string { return []string{"gpio_sim", "i2c_dev", "vhci_hcd", "i2c_tiny_usb"} }
-
-// errUntried says that the test could not be made at all.
-var errUntried = errors.New("could not be tried")
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
@@ -66,7 +64,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errUntried):
+	case errors.Is(err, emulator.ErrUntried):
 		fmt.Fprintln(stderr, "hil:", err)
 		return 2
 	}
@@ -95,30 +93,30 @@ func try(ctx context.Context, limit time.Duration, stdout, stderr io.Writer) err
 	say := func(line string) { fmt.Fprintln(stderr, "hil:", line) }
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return fmt.Errorf("%w: %v; set XDG_CACHE_HOME", errUntried, err)
+		return fmt.Errorf("%w: %v; set XDG_CACHE_HOME", emulator.ErrUntried, err)
 	}
 	dir := filepath.Join(cache, "assent", "hil")
-	unlock, err := alone(dir)
+	unlock, err := emulator.Alone(dir)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	last := filepath.Join(dir, "last")
 	if err := errors.Join(os.RemoveAll(last), os.MkdirAll(last, 0o755)); err != nil {
-		return fmt.Errorf("%w: %v", errUntried, err)
+		return fmt.Errorf("%w: %v", emulator.ErrUntried, err)
 	}
 	lock, err := debs.ParseLock(strings.NewReader(locked))
 	if err != nil {
-		return fmt.Errorf("%w: %v", errUntried, err)
+		return fmt.Errorf("%w: %v", emulator.ErrUntried, err)
 	}
 	k, err := kernel.Get(ctx, dir, lock, modules(), say)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errUntried, err)
+		return fmt.Errorf("%w: %w", emulator.ErrUntried, err)
 	}
 	say("building the guest")
-	initrd, err := pack(ctx, dir, k)
+	initrd, err := emulator.Pack(ctx, dir, "./image/hil/guest", k.Modules)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errUntried, err)
+		return fmt.Errorf("%w: %w", emulator.ErrUntried, err)
 	}
 	v := &verdict{pictures: last, out: stdout}
 	say("booting")
@@ -128,20 +126,4 @@ func try(ctx context.Context, limit time.Duration, stdout, stderr io.Writer) err
 	}
 	say(fmt.Sprintf("the machine ran for %v; console and pictures of the glass: %s", end.Round(100*time.Millisecond), last))
 	return v.judge()
-}
-
-// alone keeps two runs from using one folder at once.
-func alone(dir string) (unlock func(), err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("%w: %v", errUntried, err)
-	}
-	f, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %v", errUntried, err)
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%w: another run is at work in %s; wait for its end", errUntried, dir)
-	}
-	return func() { f.Close() }, nil
 }

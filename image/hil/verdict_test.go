@@ -142,21 +142,6 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-func TestFollowKeepsTheLastLines(t *testing.T) {
-	var text strings.Builder
-	for i := range 100 {
-		fmt.Fprintf(&text, "line %d\n", i)
-	}
-	n := 0
-	last, err := follow(strings.NewReader(text.String()), func(string) { n++ })
-	if err != nil || n != 100 {
-		t.Fatalf("%d lines, %v", n, err)
-	}
-	if !strings.HasPrefix(last, fmt.Sprintf("line %d\n", 100-tail)) || !strings.HasSuffix(last, "line 99") {
-		t.Errorf("the last lines are %q", last)
-	}
-}
-
 // TestTheGuestHasNoCaseWithoutAnOutcome keeps the two lists together without a machine: the guest's are in its source.
 func TestTheGuestHasNoCaseWithoutAnOutcome(t *testing.T) {
 	sources, err := filepath.Glob("guest/*.go")

@@ -1,13 +1,14 @@
-package main
+package emulator_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"assent.home.arpa/image/debs"
+	"assent.home.arpa/image/emulator"
 )
 
 func TestArchiveHoldsWhatAFirstProcessNeeds(t *testing.T) {
@@ -21,7 +22,7 @@ func TestArchiveHoldsWhatAFirstProcessNeeds(t *testing.T) {
 	}
 	var out bytes.Buffer
 	modules := []string{write("b_needed.ko", "needed"), write("a_module.ko", "module")}
-	if err := archive(&out, write("program", "guest"), modules); err != nil {
+	if err := emulator.Archive(&out, write("program", "guest"), modules); err != nil {
 		t.Fatal(err)
 	}
 	at := 0
@@ -32,19 +33,24 @@ func TestArchiveHoldsWhatAFirstProcessNeeds(t *testing.T) {
 		}
 		at += i
 	}
-	if err := archive(&out, filepath.Join(dir, "missing"), nil); err == nil {
+	if err := emulator.Archive(&out, filepath.Join(dir, "missing"), nil); err == nil {
 		t.Error("an archive without a first process was made")
 	}
 }
 
-func TestTheLockIsSound(t *testing.T) {
-	l, err := debs.ParseLock(strings.NewReader(locked))
+func TestTwoRunsDoNotMix(t *testing.T) {
+	dir := t.TempDir()
+	unlock, err := emulator.Alone(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"/linux-binary-", "/linux-modules-"} {
-		if !strings.Contains(l.String(), part) {
-			t.Errorf("no package %s", part)
-		}
+	if _, err := emulator.Alone(dir); !errors.Is(err, emulator.ErrUntried) {
+		t.Errorf("the second run: %v", err)
 	}
+	unlock()
+	again, err := emulator.Alone(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
 }
