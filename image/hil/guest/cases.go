@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"assent.home.arpa/image/emulator/first"
 	"assent.home.arpa/image/hil/report"
 )
 
@@ -26,7 +27,7 @@ func cases() []sample {
 }
 
 // runCases runs cases, several at a time, reports each, and returns how many there were.
-func runCases(c *console, all []sample) int {
+func runCases(c *first.Console, all []sample) int {
 	ports := make(chan int, atOnce)
 	for port := range atOnce {
 		ports <- port
@@ -36,17 +37,17 @@ func runCases(c *console, all []sample) int {
 		port := <-ports
 		group.Go(func() error {
 			defer func() { ports <- port }()
-			return c.put(report.Line{Case: runCase(c, s, port)})
+			return c.Put(report.Line{Case: runCase(c, s, port)})
 		})
 	}
 	if err := group.Wait(); err != nil {
-		c.say("a case could not be reported: " + err.Error())
+		c.Say("a case could not be reported: " + err.Error())
 	}
 	return len(all)
 }
 
 // runCase runs one case in a room of its own.
-func runCase(c *console, s sample, port int) *report.Case {
+func runCase(c *first.Console, s sample, port int) *report.Case {
 	r := &room{name: s.name, console: c}
 	began := time.Now()
 	done := make(chan struct{})

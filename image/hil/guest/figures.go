@@ -11,6 +11,7 @@ import (
 	"assent.home.arpa/confirm"
 	"assent.home.arpa/confirm/screen"
 	"assent.home.arpa/device"
+	"assent.home.arpa/image/emulator/first"
 	"assent.home.arpa/image/hil/hiltest"
 )
 
@@ -28,7 +29,7 @@ const settling = 10 * time.Millisecond
 const quietTime = 100 * time.Millisecond
 
 // measure takes the figures, one room at a time and nothing else at work.
-func measure(c *console) error {
+func measure(c *first.Console) error {
 	r := &room{name: "figures", console: c}
 	done := make(chan error, 1)
 	go func() {
@@ -94,9 +95,9 @@ func (r *room) pageCost() error {
 		return err
 	}
 	return errors.Join(
-		r.console.figure("panel/page_bytes", float64(page)/float64(len(f)), "ratio"),
-		r.console.figure("panel/line_bytes", float64(line), "bytes"),
-		r.console.figure("panel/page_ms", millis(took), "ms"),
+		r.console.Figure("panel/page_bytes", float64(page)/float64(len(f)), "ratio"),
+		r.console.Figure("panel/line_bytes", float64(line), "bytes"),
+		r.console.Figure("panel/page_ms", millis(took), "ms"),
 	)
 }
 
@@ -115,7 +116,7 @@ func (r *room) idleCost() error {
 	if err != nil {
 		return err
 	}
-	return r.console.figure("panel/idle_cpu", 100*float64(after-before)/float64(watch), "percent")
+	return r.console.Figure("panel/idle_cpu", 100*float64(after-before)/float64(watch), "percent")
 }
 
 func processorTime() (time.Duration, error) {
@@ -171,11 +172,11 @@ func (r *room) edges() error {
 		time.Sleep(quietTime)
 	}
 	return errors.Join(
-		r.console.figure("panel/edge_vs_bare", ratio(panel.fromMove, loop.fromMove), "ratio"),
-		r.console.figure("panel/edge_ms", millis(median(panel.fromMove)), "ms"),
-		r.console.figure("panel/settled_vs_bare", ratio(panel.fromStamp, loop.fromStamp), "ratio"),
-		r.console.figure("panel/settled_ms", millis(median(panel.fromStamp)), "ms"),
-		r.console.figure("panel/deadline_to_receipt_ms", millis(median(receipts)), "ms"),
+		r.console.Figure("panel/edge_vs_bare", ratio(panel.fromMove, loop.fromMove), "ratio"),
+		r.console.Figure("panel/edge_ms", millis(median(panel.fromMove)), "ms"),
+		r.console.Figure("panel/settled_vs_bare", ratio(panel.fromStamp, loop.fromStamp), "ratio"),
+		r.console.Figure("panel/settled_ms", millis(median(panel.fromStamp)), "ms"),
+		r.console.Figure("panel/deadline_to_receipt_ms", millis(median(receipts)), "ms"),
 	)
 }
 

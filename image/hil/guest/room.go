@@ -19,6 +19,7 @@ import (
 	"assent.home.arpa/device"
 	"assent.home.arpa/device/board"
 	"assent.home.arpa/device/board/boardtest"
+	"assent.home.arpa/image/emulator/first"
 	"assent.home.arpa/image/hil/hiltest"
 	"assent.home.arpa/image/hil/report"
 )
@@ -36,7 +37,7 @@ const patience = 10 * time.Second
 // room is one box in one case: its parts, its panel, and a pair of hands.
 type room struct {
 	name    string
-	console *console
+	console *first.Console
 	bank    *hiltest.Bank
 	adapter *hiltest.Adapter
 	board   *board.Board
@@ -238,7 +239,7 @@ func (r *room) photograph(of string) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	f := r.glass()
-	r.must(r.console.put(report.Line{Glass: &report.Glass{Name: r.name + " " + of, Frame: f[:]}}))
+	r.must(r.console.Put(report.Line{Glass: &report.Glass{Name: r.name + " " + of, Frame: f[:]}}))
 }
 
 // lit demands that the lamp is on, or off.

@@ -12,6 +12,7 @@ import (
 	"assent.home.arpa/confirm"
 	"assent.home.arpa/confirm/screen"
 	"assent.home.arpa/device"
+	"assent.home.arpa/image/emulator/first"
 )
 
 // timeCases are about deadlines and clocks.
@@ -139,15 +140,15 @@ func sleepsPastTheDeadline(r *room) {
 }
 
 // trySuspend finds out whether this machine can sleep, and says so. The cases above do not need it.
-func trySuspend(c *console) {
+func trySuspend(c *first.Console) {
 	alarms, err := filepath.Glob("/sys/class/rtc/rtc*/wakealarm")
 	if err != nil || len(alarms) == 0 {
-		c.say("suspend: not tried, no clock could wake the machine")
+		c.Say("suspend: not tried, no clock could wake the machine")
 		return
 	}
 	const nap = 2
 	if err := os.WriteFile(alarms[0], fmt.Appendf(nil, "+%d", nap), 0); err != nil {
-		c.say("suspend: not tried: " + err.Error())
+		c.Say("suspend: not tried: " + err.Error())
 		return
 	}
 	system := clock.System()
@@ -155,8 +156,8 @@ func trySuspend(c *console) {
 	err = os.WriteFile("/sys/power/state", []byte("freeze"), 0)
 	switch slept := system.Boot() - system.Mono() - before; {
 	case err != nil:
-		c.say("suspend: the kernel refuses: " + err.Error())
+		c.Say("suspend: the kernel refuses: " + err.Error())
 	default:
-		c.say(fmt.Sprintf("suspend: back after %v, of which the clocks say that %v were slept", time.Since(began).Round(time.Millisecond), slept.Round(time.Millisecond)))
+		c.Say(fmt.Sprintf("suspend: back after %v, of which the clocks say that %v were slept", time.Since(began).Round(time.Millisecond), slept.Round(time.Millisecond)))
 	}
 }
