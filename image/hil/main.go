@@ -10,7 +10,7 @@
 // cases about sleep let the clock that the panel is given say what it says after one.
 //
 // It needs qemu-system-aarch64, dpkg-deb, xz and the apt of a Debian machine; make installs what is missing. The kernel's
-// packages are fixed by kernel.lock. What is fetched, and what the last run left behind (the console, pictures of the
+// packages are fixed by kernel/kernel.lock. What is fetched, and what the last run left behind (the console, pictures of the
 // glass), is in assent/hil in the user's cache.
 //
 // The exit code is 0 if all is as it should be, 1 if not, and 2 if it could not be tried.
@@ -18,7 +18,6 @@ package main
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -26,7 +25,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -38,9 +36,6 @@ import (
 
 // suite is the Debian release whose kernel the box runs.
 const suite = "forky"
-
-//go:embed kernel.lock
-var locked string
 
 // modules are what the simulated hardware needs, and nothing of it is in the box's image.
 func modules() []string { return []string{"gpio_sim", "i2c_dev", "vhci_hcd", "i2c_tiny_usb"} }
@@ -105,7 +100,7 @@ func try(ctx context.Context, limit time.Duration, stdout, stderr io.Writer) err
 	if err := errors.Join(os.RemoveAll(last), os.MkdirAll(last, 0o755)); err != nil {
 		return fmt.Errorf("%w: %v", emulator.ErrUntried, err)
 	}
-	lock, err := debs.ParseLock(strings.NewReader(locked))
+	lock, err := kernel.Locked()
 	if err != nil {
 		return fmt.Errorf("%w: %v", emulator.ErrUntried, err)
 	}

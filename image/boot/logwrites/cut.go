@@ -14,35 +14,36 @@ type Cut struct {
 	Marks []string
 }
 
-// Cuts yields disks that a power cut could have left, beginning with base, the disk before the first entry. There is one after
-// each entry, with all that was written until then; and for each run of writes between two flushes there are as many as often
-// says in which each write that was not forced is lost or kept by chance, as disks do that write in what order they like. The
-// marks are those that had been said by then.
-func Cuts(base []byte, log []Entry, often int, random *rand.Rand) iter.Seq2[Cut, error] {
+// Plan says which of the possible cuts are made.
+type Plan struct {
+	Every  int // one in so many
+	Random *rand.Rand
+}
+
+// Cuts yields disks that a power cut could have left, beginning with base, the disk before the first entry. Possible is a cut after
+// each entry, with all that was written until then; and before each flush one in which each write since the last flush that was
+// not forced is lost or kept by chance, as disks do that write in what order they like. The marks are those that had been said
+// by then.
+func (p Plan) Cuts(base []byte, log []Entry) iter.Seq2[Cut, error] {
 	return func(yield func(Cut, error) bool) {
 		solid := append([]byte(nil), base...) // what the last flush made durable
 		all := append([]byte(nil), base...)
 		var marks []string
 		began := 0 // first entry after the last flush
+		possible := 0
+		due := func() bool {
+			possible++
+			return possible%p.Every == 0
+		}
 		for i, e := range log {
 			if e.Mark != "" {
 				marks = append(marks, e.Mark)
 			}
-			if e.Flush || i == len(log)-1 {
-				for range often {
-					disk := append([]byte(nil), solid...)
-					lost := 0
-					for _, w := range log[began:i] {
-						if keep := w.Forced || random.IntN(2) == 0; !keep && (w.Data != nil || w.Discard > 0) {
-							lost++
-						} else if err := w.apply(disk); err != nil {
-							yield(Cut{}, err)
-							return
-						}
-					}
-					if lost > 0 && !yield(Cut{At: i, Lost: lost, Disk: disk, Marks: marks}, nil) {
-						return
-					}
+			if e.Flush && due() {
+				c, err := p.lose(solid, log[began:i])
+				c.At, c.Marks = i, marks
+				if !yield(c, err) || err != nil {
+					return
 				}
 			}
 			if err := e.apply(all); err != nil {
@@ -50,14 +51,33 @@ func Cuts(base []byte, log []Entry, often int, random *rand.Rand) iter.Seq2[Cut,
 				return
 			}
 			if e.Flush {
-				copy(solid, all)
+				// Only what was written since differs.
+				for _, w := range log[began : i+1] {
+					if err := w.apply(solid); err != nil {
+						yield(Cut{}, err)
+						return
+					}
+				}
 				began = i + 1
 			}
-			if (e.Data != nil || e.Mark != "") && !yield(Cut{At: i + 1, Disk: all, Marks: marks}, nil) {
+			if due() && !yield(Cut{At: i + 1, Disk: all, Marks: marks}, nil) {
 				return
 			}
 		}
 	}
+}
+
+// lose is a disk on which some of the writes after the last flush are.
+func (p Plan) lose(solid []byte, writes []Entry) (Cut, error) {
+	c := Cut{Disk: append([]byte(nil), solid...)}
+	for _, w := range writes {
+		if keep := w.Forced || p.Random.IntN(2) == 0; !keep && (w.Data != nil || w.Discard > 0) {
+			c.Lost++
+		} else if err := w.apply(c.Disk); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
 }
 
 // apply does to a disk what was done then. What was discarded reads as zeros.

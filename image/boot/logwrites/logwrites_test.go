@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,7 +46,7 @@ func (r *recorder) log() []byte {
 
 func fill(c byte) []byte { return bytes.Repeat([]byte{c}, block) }
 
-// life is: two writes, a flush, a forced write beside a lazy one, a mark, a discard.
+// life is: two writes, a flush, a forced write beside a lazy one, a mark, a discard, a flush.
 func life() []byte {
 	r := &recorder{}
 	r.add(0, 1, 0, "", fill('a'))
@@ -55,6 +56,7 @@ func life() []byte {
 	r.add(0, 1, 0, "", fill('d'))
 	r.add(0, 0, 8, "said", nil)
 	r.add(1, 1, 4, "", nil)
+	r.add(0, 0, 1, "", nil)
 	return r.log()
 }
 
@@ -71,6 +73,7 @@ func TestRead(t *testing.T) {
 		{Data: fill('d')},
 		{Mark: "said"},
 		{Offset: block, Discard: block},
+		{Flush: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -84,20 +87,23 @@ func TestCuts(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for c, err := range logwrites.Cuts(make([]byte, 3*block), log, 20, rand.New(rand.NewPCG(1, 2))) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		disk := string([]byte{c.Disk[0], c.Disk[block], c.Disk[2*block]})
-		seen[disk] = true
-		if c.At > 3 && (c.Disk[0] == 0 || c.Disk[2*block] != 'c') {
-			t.Errorf("after entry %d with %d writes lost the disk is %q: something durable is gone", c.At, c.Lost, disk)
-		}
-		if said := len(c.Marks) == 1; said != (c.At >= 6) {
-			t.Errorf("after entry %d there were the marks %q", c.At, c.Marks)
+	for seed := range uint64(20) {
+		plan := logwrites.Plan{Every: 1, Random: rand.New(rand.NewPCG(seed, 0))}
+		for c, err := range plan.Cuts(make([]byte, 3*block), log) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			disk := string([]byte{c.Disk[0], c.Disk[block], c.Disk[2*block]})
+			seen[disk] = true
+			if c.At > 2 && c.Disk[0] == 0 || c.At > 3 && c.Disk[2*block] != 'c' {
+				t.Errorf("after entry %d with %d writes lost the disk is %q: something durable is gone", c.At, c.Lost, disk)
+			}
+			if said := slices.Equal(c.Marks, []string{"said"}); said != (c.At >= 6) {
+				t.Errorf("after entry %d there were the marks %q", c.At, c.Marks)
+			}
 		}
 	}
-	for _, disk := range []string{"a\x00\x00", "\x00b\x00", "\x00\x00\x00", "ab\x00", "abc", "dbc"} {
+	for _, disk := range []string{"a\x00\x00", "\x00b\x00", "\x00\x00\x00", "ab\x00", "abc", "dbc", "a\x00c", "d\x00c"} {
 		if !seen[disk] {
 			t.Errorf("the disk %q was never left", disk)
 		}
@@ -129,7 +135,7 @@ func TestWhatIsNoLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range logwrites.Cuts(make([]byte, block), log, 0, nil) {
+	for _, err := range (logwrites.Plan{Every: 1}).Cuts(make([]byte, block), log) {
 		if err != nil {
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,12 @@ import (
 
 	"assent.home.arpa/image/debs"
 )
+
+//go:embed kernel.lock
+var locked string
+
+// Locked is the lock of the kernel that the box runs.
+func Locked() (debs.Lock, error) { return debs.ParseLock(strings.NewReader(locked)) }
 
 // Kernel is what was taken out of the packages.
 type Kernel struct {

@@ -1,14 +1,14 @@
-package main
+package kernel_test
 
 import (
 	"strings"
 	"testing"
 
-	"assent.home.arpa/image/debs"
+	"assent.home.arpa/image/hil/kernel"
 )
 
 func TestTheLockIsSound(t *testing.T) {
-	l, err := debs.ParseLock(strings.NewReader(locked))
+	l, err := kernel.Locked()
 	if err != nil {
 		t.Fatal(err)
 	}
