@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -36,6 +37,9 @@ type Config struct {
 // Box says what the box is called.
 type Box struct {
 	Name string `toml:"name"`
+	// NetworkTime lets the box ask the server that DHCP names for the time. Without it the box has the time that the machine
+	// kept, if any, and everything that needs no date works.
+	NetworkTime bool `toml:"network_time"`
 }
 
 // Gateway says where phones connect.
@@ -49,6 +53,7 @@ type Gateway struct {
 // Model says which model answers and how.
 type Model struct {
 	Name        string  `toml:"name"` // as shown on the phone
+	File        string  `toml:"file"` // of those in the box's folder of models; empty: the newest
 	Dialect     string  `toml:"dialect"`
 	Temperature float64 `toml:"temperature"`
 	Context     int     `toml:"context"`    // tokens
@@ -171,6 +176,8 @@ func (c Config) Validate() error {
 	_, _, err := net.SplitHostPort(c.Gateway.Listen)
 	require(err == nil, "gateway.listen must be address:port, not %q", c.Gateway.Listen)
 	require(len(c.Gateway.Hosts) <= 16, "gateway.hosts may name at most 16 hosts")
+	require(c.Model.File == "" || plainName(c.Model.File) && strings.HasSuffix(c.Model.File, ".gguf") && len(c.Model.File) <= 128,
+		"model.file must be the name of a .gguf file, without a folder, of at most 128 bytes")
 	require(c.Model.Temperature >= 0 && c.Model.Temperature <= 2, "model.temperature must be 0 to 2")
 	require(c.Model.Context >= 512 && c.Model.Context <= 131072, "model.context must be 512 to 131072 tokens")
 	require(c.Model.StepTokens >= 16 && c.Model.StepTokens < c.Model.Context, "model.max_tokens must be at least 16 and less than model.context")
@@ -190,6 +197,9 @@ func (c Config) Validate() error {
 	require(c.Paths.State != "" && c.Paths.Runtime != "", "paths.state and paths.runtime must be set")
 	return errors.Join(errs...)
 }
+
+// plainName reports whether s names a file of a folder and nothing else, hidden ones excepted.
+func plainName(s string) bool { return filepath.Base(s) == s && !strings.HasPrefix(s, ".") }
 
 // Encode returns the effective configuration as TOML.
 func (c Config) Encode() []byte {
