@@ -9,6 +9,9 @@ import (
 // is safe.
 var ErrUnavailable = errors.New("inference: the model is not available; it may still be loading")
 
+// ErrAbsent comes with ErrUnavailable where there is no engine that anybody started: most often there is no model for it.
+var ErrAbsent = errors.New("inference: there is no model")
+
 // ErrInterrupted says that the engine died in the middle of a step. The Step holds what had arrived.
 var ErrInterrupted = errors.New("inference: the model stopped in the middle of its answer")
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -29,6 +30,7 @@ func TestModelFailsMidTurn(t *testing.T) {
 		"killed before it spoke":   {conversationtest.Reply{Err: inference.ErrInterrupted}, capabilities.CodeInterrupted, ""},
 		"killed in the middle":     {conversationtest.Reply{Text: "The box is ", Die: true}, capabilities.CodeInterrupted, "The box is "},
 		"not there":                {conversationtest.Reply{Err: inference.ErrUnavailable}, "model_unavailable", ""},
+		"no model at all":          {conversationtest.Reply{Err: fmt.Errorf("%w: %w", inference.ErrUnavailable, inference.ErrAbsent)}, "no_model", ""},
 		"an error of its own":      {conversationtest.Reply{Err: errors.New("llama: status 500")}, "model_unavailable", ""},
 		"says nothing for ever":    {conversationtest.Reply{Hang: true}, capabilities.CodeTimeout, ""},
 		"says nothing any more":    {conversationtest.Reply{Text: "The box is ", Hang: true}, capabilities.CodeTimeout, "The box is "},

@@ -43,6 +43,7 @@ const (
 const (
 	codeGuard    capabilities.Code = "guard_unavailable"
 	codeModel    capabilities.Code = "model_unavailable"
+	codeNoModel  capabilities.Code = "no_model"
 	codeOverflow capabilities.Code = "context_full"
 )
 
@@ -151,6 +152,8 @@ func (r *run) fail(ctx context.Context, err error) wire.TurnEnd {
 		end = r.end(failed, capabilities.CodeInterrupted, "the model stopped in the middle of its answer; ask again")
 	case errors.As(err, &overflow):
 		end = r.end(failed, codeOverflow, "this question and its results are too long for the model; start a new conversation")
+	case errors.Is(err, inference.ErrAbsent):
+		end = r.end(failed, codeNoModel, "there is no model on this box yet; write one to its card with assent flash --model FILE. If one is there it is just starting: ask again in a minute")
 	default:
 		end = r.end(failed, codeModel, "the model is not answering; it may still be starting. Try again in a moment")
 	}

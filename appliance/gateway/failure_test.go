@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -21,6 +22,7 @@ func TestModelIsAway(t *testing.T) {
 		code string
 	}{
 		"loading":  {inference.ErrUnavailable, "model_unavailable"},
+		"none":     {fmt.Errorf("%w: %w", inference.ErrUnavailable, inference.ErrAbsent), "no_model"},
 		"died":     {inference.ErrInterrupted, "model_unavailable"},
 		"no guard": {ipc.ErrClosed, "guard_unavailable"},
 		"slow":     {context.DeadlineExceeded, "timeout"},

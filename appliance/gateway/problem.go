@@ -27,6 +27,7 @@ const (
 	codePairingRefused  capabilities.Code = "pairing_refused"
 	codeGuardGone       capabilities.Code = "guard_unavailable"
 	codeModelGone       capabilities.Code = "model_unavailable"
+	codeNoModel         capabilities.Code = "no_model"
 	codeTooManySessions capabilities.Code = "too_many_connections"
 )
 
@@ -51,6 +52,8 @@ func explain(err error) wire.Error {
 		return wire.Error{Code: said.Code, Message: said.Message}
 	case errors.Is(err, errGuardGone), errors.Is(err, ipc.ErrClosed):
 		return retry(codeGuardGone, "the part of the box that guards requests is not answering; wait a moment and ask again, and restart the box if this stays")
+	case errors.Is(err, inference.ErrAbsent):
+		return retry(codeNoModel, "there is no model on this box yet; write one to its card with assent flash --model FILE. If one is there it is just starting: ask again in a minute")
 	case errors.Is(err, inference.ErrUnavailable):
 		return retry(codeModelGone, "the model is not ready; it may still be loading, so wait a minute and ask again")
 	case errors.Is(err, conversation.ErrTurnRunning):

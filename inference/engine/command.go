@@ -40,15 +40,7 @@ const (
 //
 // Errors: *SocketError; those of the file system.
 func (e Engine) Command(ctx context.Context, s Server) (*exec.Cmd, error) {
-	if s.Context < minContext || s.Context > maxContext {
-		return nil, fmt.Errorf("a context of %d tokens; it must be %d to %d", s.Context, minContext, maxContext)
-	}
-	if info, err := os.Stat(s.Model); err != nil {
-		return nil, fmt.Errorf("the model's file cannot be read: %w", err)
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("the model %q is not a regular file", s.Model)
-	}
-	if err := clearSocket(s.Socket); err != nil {
+	if err := s.prepare(); err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, e.Path, Arguments(s)...)
@@ -58,7 +50,29 @@ func (e Engine) Command(ctx context.Context, s Server) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// Arguments returns the options of Command, for units that start the engine without this program.
+// Become turns this process into the engine at path, which serves s as Command's would: for a unit that confines the one
+// process that it starts. It returns only with an error, and then nothing has changed but a stale socket.
+func Become(path string, s Server) error {
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	return fmt.Errorf("the engine %s cannot be started: %w", path, unix.Exec(path, append([]string{path}, Arguments(s)...), environment()))
+}
+
+// prepare refuses what cannot be served, and makes room for the socket.
+func (s Server) prepare() error {
+	if s.Context < minContext || s.Context > maxContext {
+		return fmt.Errorf("a context of %d tokens; it must be %d to %d", s.Context, minContext, maxContext)
+	}
+	if info, err := os.Stat(s.Model); err != nil {
+		return fmt.Errorf("the model's file cannot be read: %w", err)
+	} else if !info.Mode().IsRegular() {
+		return fmt.Errorf("the model %q is not a regular file", s.Model)
+	}
+	return clearSocket(s.Socket)
+}
+
+// Arguments returns the options of Command and Become.
 func Arguments(s Server) []string {
 	threads := s.Threads
 	if threads <= 0 {

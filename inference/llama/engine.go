@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"time"
@@ -55,6 +56,9 @@ func classify(ctx context.Context, err, broken error) error {
 	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
+		if errors.Is(op, fs.ErrNotExist) { // an engine leaves its socket behind, however it ends
+			return fmt.Errorf("%w: %w: %w", inference.ErrUnavailable, inference.ErrAbsent, op)
+		}
 		return fmt.Errorf("%w: %w", inference.ErrUnavailable, op)
 	}
 	return fmt.Errorf("%w: %w", broken, err)

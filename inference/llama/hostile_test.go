@@ -309,6 +309,8 @@ func TestUselessRequestsAreRefusedBeforeTheEngineIsAsked(t *testing.T) {
 	r := ask("x")
 	if _, err := c.Step(t.Context(), r, nil); !errors.Is(err, inference.ErrUnavailable) {
 		t.Errorf("no engine: %v", err)
+	} else if !errors.Is(err, inference.ErrAbsent) {
+		t.Errorf("an engine that nobody started is like one that is down: %v", err)
 	}
 	r.Seed = 1<<32 - 1
 	if _, err := c.Step(t.Context(), r, nil); !errors.Is(err, llama.ErrSeed) {

@@ -230,6 +230,8 @@ func TestAKilledEngineInterruptsTheStepAndAnotherTakesOver(t *testing.T) {
 	}
 	if _, err := c.Step(t.Context(), r, nil); !errors.Is(err, inference.ErrUnavailable) {
 		t.Errorf("without an engine: %v", err)
+	} else if errors.Is(err, inference.ErrAbsent) {
+		t.Errorf("an engine that died is like one that nobody started: %v", err)
 	}
 	e.Restart()
 	r.MaxTokens = 3
