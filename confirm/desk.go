@@ -1,6 +1,7 @@
 package confirm
 
 import (
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
@@ -153,6 +154,16 @@ func (d *Desk) collect() []event {
 		events = append(events, setBulletins{*m.bulletins})
 	}
 	return events
+}
+
+// Answers returns once Run takes its turn, which it does however the display and the buttons are; or when it has ended, or ctx
+// has.
+func (d *Desk) Answers(ctx context.Context) {
+	select {
+	case d.commands <- tick{}:
+	case <-d.closed:
+	case <-ctx.Done():
+	}
 }
 
 // send hands ev to Run, unless it has ended.

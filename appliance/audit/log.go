@@ -182,6 +182,16 @@ func (l *Log) do(ctx context.Context, op func(*writer) error) error {
 	}
 }
 
+// Answers returns once the owner of the files takes its turn, which it does whether or not it can write; or when the log is
+// closed, or ctx has ended.
+func (l *Log) Answers(ctx context.Context) {
+	select {
+	case l.ops <- func(*writer) {}:
+	case <-l.stopped:
+	case <-ctx.Done():
+	}
+}
+
 // Barrier records entries and returns when they are sealed and on flash.
 func (l *Log) Barrier(ctx context.Context, entries ...Entry) (seqs []Seq, err error) {
 	if err := writable(entries); err != nil {

@@ -21,6 +21,7 @@ type Sockets struct {
 	WorkerNone  string // courier → worker, by class
 	WorkerNet   string
 	Model       string // gateway → llama-server
+	Address     string // file with the box's address on the LAN (package lan)
 	Notices     string // directory of what root's one-shots have to say on the panel (package notice)
 	directories []string
 }
@@ -34,6 +35,7 @@ func At(runtime string) Sockets {
 		GrantKey:    filepath.Join(dir("guard-courier"), "grant.pub"),
 		WorkerNone:  filepath.Join(dir("courier-worker"), "none.sock"),
 		WorkerNet:   filepath.Join(dir("courier-worker"), "net.sock"),
+		Address:     filepath.Join(dir("address"), "address"),
 		Notices:     dir("notices"),
 		Model:       filepath.Join(dir("gateway-model"), "llama.sock"),
 		directories: []string{dir("gateway-guard"), dir("guard-courier"), dir("courier-worker"), dir("gateway-model")},

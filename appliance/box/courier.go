@@ -5,8 +5,10 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 
+	"assent.home.arpa/appliance/cage"
 	"assent.home.arpa/appliance/clock"
 	"assent.home.arpa/appliance/config"
 	"assent.home.arpa/appliance/courier"
@@ -16,17 +18,32 @@ import (
 	"assent.home.arpa/capabilities/websearch"
 )
 
-// Courier runs the courier of a box. addresses says where connections may lead: courier.NewHousePolicy on a box.
-func Courier(ctx context.Context, c config.Config, l net.Listener, peers Peers, addresses courier.AddressPolicy, log *slog.Logger) error {
+// Courier runs the courier of a box. addresses says where connections may lead: courier.NewHousePolicy on a box. It confines
+// the whole process, for ever.
+func Courier(ctx context.Context, c config.Config, l net.Listener, peers Peers, addresses courier.AddressPolicy, log *slog.Logger, life Life) error {
 	boot, err := BootID()
 	if err != nil {
 		return err
 	}
 	sockets := At(c.Paths.Runtime)
+	if err := cage.Enter(log, courierRoom(sockets)); err != nil {
+		return err
+	}
 	return courier.Run(ctx, courier.Options{
 		Guard: l, GuardUID: peers.Guard, GrantKeyFile: sockets.GrantKey, Clock: clock.System(), BootID: boot,
 		Workers: sockets.Workers(), Addresses: addresses, Resolver: &net.Resolver{PreferGo: true}, Log: log,
+		Ready: life.Ready, Watchdog: life.Watchdog,
 	})
+}
+
+// courierRoom is what the courier needs: the guard's grant key, the workers' sockets, the network, and which servers know
+// names. That file is replaced whenever the network says so.
+func courierRoom(s Sockets) cage.Room {
+	return cage.Room{
+		Read:    append(zones(), filepath.Dir(s.GrantKey), "/etc/hosts", "/etc/nsswitch.conf", "/etc/resolv.conf", cage.Beside("/etc/resolv.conf")),
+		Sockets: []string{filepath.Dir(s.WorkerNone), filepath.Dir(s.WorkerNet)},
+		Dials:   true,
+	}
 }
 
 // Worker makes one call on conn, in a process that has no other business.

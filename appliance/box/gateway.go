@@ -4,7 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 
+	"assent.home.arpa/appliance/cage"
 	"assent.home.arpa/appliance/clock"
 	"assent.home.arpa/appliance/config"
 	"assent.home.arpa/appliance/gateway"
@@ -18,16 +21,36 @@ type Labels struct {
 	Build    string
 }
 
-// Gateway runs the gateway of a box.
-func Gateway(ctx context.Context, c config.Config, l net.Listener, labels Labels, log *slog.Logger, ready func()) error {
+// Ports are where phones connect: to the page, and, where plain is not nil, to be told of it.
+type Ports struct {
+	Phones, Plain net.Listener
+}
+
+// Gateway runs the gateway of a box. It confines the whole process, for ever.
+func Gateway(ctx context.Context, c config.Config, ports Ports, labels Labels, log *slog.Logger, life Life) error {
 	sockets := At(c.Paths.Runtime)
+	if err := cage.Enter(log, gatewayRoom(c, sockets)); err != nil {
+		return err
+	}
 	model, err := llama.New(llama.Options{Socket: sockets.Model, Dialect: c.Model.Dialect})
 	if err != nil {
 		return err
 	}
 	return gateway.Run(ctx, gateway.Options{
-		Config: c, Listener: l, Guard: sockets.Guard, Provider: model, StateDir: StateDir(c, "gateway"),
+		Config: c, Listener: ports.Phones, Plain: ports.Plain, Guard: sockets.Guard, Provider: model, StateDir: StateDir(c, "gateway"),
 		Clock: clock.System(), Build: labels.Build, ModelLabel: c.Model.Name,
-		Scripted: labels.Scripted, Fixture: labels.Fixture, Log: log, Ready: ready,
+		Scripted: labels.Scripted, Fixture: labels.Fixture, Log: log, Ready: life.Ready, Watchdog: life.Watchdog,
 	})
 }
+
+// gatewayRoom is what the gateway needs: its own files, the places where it meets guard and model, and the hour.
+func gatewayRoom(c config.Config, s Sockets) cage.Room {
+	return cage.Room{
+		Read:    zones(),
+		Write:   []string{StateDir(c, "gateway"), os.TempDir()}, // the database may sort there
+		Sockets: []string{filepath.Dir(s.Guard), filepath.Dir(s.Model)},
+	}
+}
+
+// zones is where the time of day is looked up.
+func zones() []string { return []string{"/etc/localtime", "/usr/share/zoneinfo"} }

@@ -44,8 +44,8 @@ type Peers struct {
 	Gateway, Guard, Courier uint32
 }
 
-// Guard runs the guard of a box.
-func Guard(ctx context.Context, c config.Config, p Panel, l net.Listener, peers Peers, address string, scripted bool, log *slog.Logger, ready func()) error {
+// Guard runs the guard of a box. address says where phones reach it; AddressFrom on a box.
+func Guard(ctx context.Context, c config.Config, p Panel, l net.Listener, peers Peers, scripted bool, log *slog.Logger, life Life, address func() string) error {
 	boot, err := BootID()
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func Guard(ctx context.Context, c config.Config, p Panel, l net.Listener, peers 
 		Registry: reg, Gateway: l, GatewayUID: peers.Gateway,
 		Courier: sockets.Courier, CourierUID: peers.Courier,
 		GrantKeyFile: sockets.GrantKey, StateDir: StateDir(c, "guard"),
-		Boot: p.boot(), Notices: sockets.Notices, Address: address, Scripted: scripted, Log: log, Ready: ready,
+		Boot: p.boot(), Notices: sockets.Notices, Address: address, Scripted: scripted, Log: log, Ready: life.Ready, Watchdog: life.Watchdog,
 	})
 }
 

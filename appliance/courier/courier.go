@@ -32,9 +32,11 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"time"
 
 	"assent.home.arpa/appliance/clock"
 	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/appliance/watchdog"
 	"assent.home.arpa/capabilities"
 )
 
@@ -56,7 +58,7 @@ type AddressPolicy interface {
 	Check(class capabilities.Address, addr netip.Addr) error
 }
 
-// Options configures a courier. All fields are required.
+// Options configures a courier. All fields but Ready and Watchdog are required.
 type Options struct {
 	Guard        net.Listener // unix socket that the guard connects to; Run closes it
 	GuardUID     uint32       // the only user that may connect there
@@ -67,7 +69,12 @@ type Options struct {
 	Addresses    AddressPolicy
 	Resolver     Resolver
 	Log          *slog.Logger
+	Ready        func() // called once the guard may connect; may be nil
+	Watchdog     watchdog.Watchdog
 }
+
+// patience is how long the courier's parts may take over one piece of honest work.
+const patience = 30 * time.Second
 
 type courier struct {
 	Options
@@ -89,10 +96,17 @@ func Run(ctx context.Context, o Options) error {
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { o.Guard.Close() })()
+	door := watchdog.Listen(o.Guard)
+	defer context.AfterFunc(ctx, func() { door.Close() })()
+	sessions.Go(func() {
+		o.Watchdog.Keep(ctx, o.Log, watchdog.Part{Name: "guard socket", Patience: patience, Answers: door.Answers})
+	})
+	if o.Ready != nil {
+		o.Ready()
+	}
 	slots := make(semaphore, maxSessions)
 	for {
-		conn, err := o.Guard.Accept()
+		conn, err := door.Accept()
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil

@@ -11,6 +11,7 @@ import (
 
 	"assent.home.arpa/appliance/clock"
 	"assent.home.arpa/appliance/config"
+	"assent.home.arpa/appliance/watchdog"
 	"assent.home.arpa/appliance/web"
 	"assent.home.arpa/inference"
 )
@@ -22,7 +23,8 @@ type Options struct {
 	// made for the box and kept in StateDir: browsers give keys to secure pages only.
 	Listener   net.Listener
 	TLS        *tls.Config
-	Guard      string // path of the guard's socket
+	Plain      net.Listener // where phones that were not told https connect; may be nil
+	Guard      string       // path of the guard's socket
 	Provider   inference.Provider
 	StateDir   string // certificate, conversations and invocation records
 	Clock      clock.Clock
@@ -32,6 +34,7 @@ type Options struct {
 	Fixture    string // shown on the page where answers from outside are not from outside; empty on a box
 	Log        *slog.Logger
 	Ready      func() // called once phones can connect; may be nil
+	Watchdog   watchdog.Watchdog
 }
 
 // Run serves phones until ctx ends, and then ends what is running. It works without a guard and without a model: phones
@@ -44,10 +47,8 @@ func Run(ctx context.Context, o Options) error {
 func run(ctx context.Context, o Options, compose func(context.Context, *guard) (turns, func() error, error)) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	listener, page, err := o.secure()
-	if err != nil {
-		return err
-	}
+	door := watchdog.Listen(o.Listener)
+	listener, page := o.secure(door)
 	defer listener.Close()
 	s := newServer(o, page)
 	s.guard = &guard{path: o.Guard, build: o.Build, log: o.Log, notice: s.guardNotice, state: s.guardState}
@@ -62,29 +63,32 @@ func run(ctx context.Context, o Options, compose func(context.Context, *guard) (
 	defer cancel()
 	background.Go(func() { s.guard.run(ctx) })
 	background.Go(func() { s.tellInboxes(ctx) })
+	background.Go(func() { o.Watchdog.Keep(ctx, o.Log, s.vital(door)...) })
+	if o.Plain != nil {
+		background.Go(func() {
+			if err := servePlain(ctx, o.Plain, o.Config.Gateway.Hosts, o.Log); err != nil {
+				o.Log.Error("phones that were not told https are not told now", "err", err)
+			}
+		})
+	}
 	if o.Ready != nil {
 		o.Ready()
 	}
 	return s.serve(ctx, listener)
 }
 
-// secure returns the listener to serve on and the page, with the box's certificate beside it where it made one.
-func (o Options) secure() (net.Listener, http.Handler, error) {
+// secure returns the listener to serve on and the page, with the box's certificate beside it where it makes one.
+func (o Options) secure(door net.Listener) (net.Listener, http.Handler) {
 	page := web.Handler()
-	plain := limit(o.Listener)
+	plain := limit(door)
 	if o.TLS != nil {
-		return tls.NewListener(plain, only11(o.TLS)), page, nil
+		return tls.NewListener(plain, only11(o.TLS)), page
 	}
-	if tcp, ok := o.Listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
-		return plain, page, nil
+	if tcp, ok := door.Addr().(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
+		return plain, page
 	}
-	cert, err := LoadCertificate(o.StateDir, o.Config.Gateway.Hosts, addresses(o.Listener.Addr()), o.Clock)
-	if err != nil {
-		return nil, nil, err
-	}
-	o.Log.Info("serving with the box's own certificate", "sha256", cert.Fingerprint())
-	conf := &tls.Config{Certificates: []tls.Certificate{cert.TLS}, MinVersion: tls.VersionTLS12}
-	return tls.NewListener(plain, only11(conf)), withAuthority(page, cert.Authority), nil
+	p := &presenter{dir: o.StateDir, hosts: o.Config.Gateway.Hosts, clock: o.Clock, log: o.Log}
+	return tls.NewListener(plain, only11(p.config())), p.withAuthority(page)
 }
 
 // only11 keeps HTTP/2 away: a websocket needs a connection of its own.
@@ -92,38 +96,4 @@ func only11(c *tls.Config) *tls.Config {
 	c = c.Clone()
 	c.NextProtos = []string{"http/1.1"}
 	return c
-}
-
-// withAuthority offers the certificate to phones that do not take a live connection on an exception alone.
-func withAuthority(page http.Handler, der []byte) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /", page)
-	mux.HandleFunc("GET /certificate.crt", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/x-x509-ca-cert")
-		w.Header().Set("Content-Disposition", `attachment; filename="assent.crt"`)
-		w.Write(der) // a phone that hangs up has no certificate
-	})
-	return mux
-}
-
-// addresses are those that phones may use: the one that was asked for, or all that the machine has.
-func addresses(a net.Addr) []net.IP {
-	tcp, ok := a.(*net.TCPAddr)
-	if !ok {
-		return nil
-	}
-	if !tcp.IP.IsUnspecified() {
-		return []net.IP{tcp.IP}
-	}
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil
-	}
-	var out []net.IP
-	for _, a := range all {
-		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && len(out) < 16 {
-			out = append(out, n.IP)
-		}
-	}
-	return out
 }

@@ -16,12 +16,19 @@ import (
 
 	"assent.home.arpa/appliance/conversation"
 	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/appliance/watchdog"
 	"assent.home.arpa/appliance/web"
 	"assent.home.arpa/appliance/wire"
 )
 
 // maxPhones bounds the phones that are kept in memory. The guard pairs fewer.
 const maxPhones = 64
+
+// notThisBox answers whoever names another machine.
+const notThisBox = "this is not an address of the box; use the one that its screen shows, or add the name to gateway.hosts"
+
+// How long the gateway's parts may take over one piece of honest work.
+const patience = 30 * time.Second
 
 // turns is what the gateway needs of the conversations.
 type turns interface {
@@ -94,6 +101,14 @@ func (s *server) serve(ctx context.Context, l net.Listener) error {
 	return fmt.Errorf("gateway: serve: %w", err)
 }
 
+// vital lists what must answer for the gateway to be alive. Without a guard and without a model it is.
+func (s *server) vital(door *watchdog.Listener) []watchdog.Part {
+	return []watchdog.Part{
+		{Name: "port", Patience: patience, Answers: door.Answers},
+		{Name: "phones", Patience: patience, Answers: func(context.Context) { s.all() }},
+	}
+}
+
 func (s *server) handler(ctx context.Context) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -104,7 +119,7 @@ func (s *server) handler(ctx context.Context) http.Handler {
 	mux.Handle("GET /", s.page)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !allowed(r, s.opts.Config.Gateway.Hosts) {
-			http.Error(w, "this is not an address of the box; use the one that its screen shows, or add the name to gateway.hosts", http.StatusForbidden)
+			http.Error(w, notThisBox, http.StatusForbidden)
 			return
 		}
 		web.Protect(w.Header())

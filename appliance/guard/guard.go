@@ -31,6 +31,7 @@ import (
 	"assent.home.arpa/appliance/clock"
 	"assent.home.arpa/appliance/config"
 	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/appliance/watchdog"
 	"assent.home.arpa/capabilities/executor"
 	"assent.home.arpa/capabilities/policy"
 	"assent.home.arpa/capabilities/registry"
@@ -38,7 +39,8 @@ import (
 	"assent.home.arpa/device"
 )
 
-// Options is what a guard is made of. Lamp, Timings, Boot, Notices, Address, Scripted and Ready may be left out.
+// Options is what a guard is made of. Lamp, Timings, Boot, Notices, Address, Scripted, Ready and Watchdog may be
+// left out.
 type Options struct {
 	Config   config.Config
 	Clock    clock.Clock
@@ -57,12 +59,13 @@ type Options struct {
 	GrantKeyFile string // the public grant key is written here for the courier: 32 bytes
 	StateDir     string // of this role alone
 
-	Boot     audit.Boot // what started; Config, Policy and Registry are filled in
-	Notices  string     // directory of package notice, whose texts the panel shows
-	Address  string     // where phones reach the box, for the pairing screen
-	Scripted bool       // the model is a test script, which the panel says
+	Boot     audit.Boot    // what started; Config, Policy and Registry are filled in
+	Notices  string        // directory of package notice, whose texts the panel shows
+	Address  func() string // where phones reach the box, for the pairing screen; empty while nobody knows
+	Scripted bool          // the model is a test script, which the panel says
 	Log      *slog.Logger
 	Ready    func() // called once the gateway may connect
+	Watchdog watchdog.Watchdog
 
 	disk audit.Disk // in place of the audit's directory, for tests
 }
@@ -111,6 +114,8 @@ func (g *guard) run(ctx context.Context) error {
 			g.append(ctx, entries...)
 		}
 	}()
+	door := watchdog.Listen(g.opts.Gateway)
+	g.opts.Gateway = door
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return ended(ctx, "panel", g.desk.Run(ctx)) })
 	group.Go(func() error { return ended(ctx, "gateway socket", g.serve(ctx)) })
@@ -118,6 +123,8 @@ func (g *guard) run(ctx context.Context) error {
 	group.Go(func() error { g.watch(ctx); return nil })
 	group.Go(func() error { g.refresh(ctx); return nil })
 	group.Go(func() error { g.forget(ctx); return nil })
+	group.Go(func() error { g.followAddress(ctx); return nil })
+	group.Go(func() error { g.opts.Watchdog.Keep(ctx, g.log, g.vital(door)...); return nil })
 	group.Go(func() error { g.readNotices(ctx); return nil })
 	if g.opts.Ready != nil {
 		g.opts.Ready()
@@ -198,7 +205,6 @@ func (g *guard) compose(receiptKey, grantKey ed25519.PrivateKey) (err error) {
 		return err
 	}
 	g.desk.SetFrozen(g.freezer.frozen())
-	g.desk.SetAddress(o.Address)
 	path := filepath.Join(o.StateDir, "patience.json")
 	patience, err := loadPatience(path, o.BootID, o.Clock.Boot())
 	if err != nil {

@@ -28,6 +28,7 @@ import (
 	"assent.home.arpa/appliance/grant"
 	"assent.home.arpa/appliance/guard"
 	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/appliance/watchdog"
 	"assent.home.arpa/appliance/wire"
 	"assent.home.arpa/capabilities/executor/executortest"
 	"assent.home.arpa/capabilities/registry"
@@ -91,6 +92,8 @@ type house struct {
 	large   bool                  // letters on the panel
 	quotaMB int                   // 0: the default
 	disk    audit.Disk            // of the audit; nil: the state directory's
+	watched watchdog.Watchdog     // who restarts the guard
+	address func() string         // where phones reach the box
 	late    atomic.Bool           // a freeze that comes as the grant leaves
 	code    func() (string, bool) // the pairing code, as somebody at the box reads it
 
@@ -133,6 +136,7 @@ func (h *house) start() {
 		Config: config.Default(), Clock: h.clock, BootID: [16]byte{7 + h.reboots}, Display: h.panel, Buttons: h.buttons, Registry: reg,
 		Gateway: h.doors, Courier: "unused", GrantKeyFile: keyFile, StateDir: filepath.Join(h.dir, "state"),
 		Notices: filepath.Join(h.dir, "notices"), Boot: audit.Boot{Program: audit.ProgramSimulator}, Log: slog.New(slog.DiscardHandler),
+		Watchdog: h.watched, Address: h.address,
 	}
 	h.opts.Config.Audit.LiteralDays, h.opts.Config.Panel.Large = h.days, h.large
 	if h.quotaMB > 0 {

@@ -6,13 +6,16 @@
 //	assentd worker CLASS   makes one call, on the connection it has as standard input
 //	assentd settings [DROP] puts the settings in force: those in DROP if they are new and valid, else the last good ones
 //	assentd import         takes a model that came with the card, and the rest of the card
+//	assentd model          becomes the engine, with one of the box's models
+//	assentd address        notes where on the LAN phones reach the box
+//	assentd network-time   ends well where the owner chose that the box asks the network for the time
 //	assentd panel-test     walks whoever has wired the box through its display, buttons and lamp
 //	assentd check-config   prints the effective configuration
 //	assentd version
 //
-// Every role takes -config FILE. Sockets come from systemd where it passes them (LISTEN_FDNAMES guard, courier, phones),
+// Every role takes -config FILE. Sockets come from systemd where it passes them (LISTEN_FDNAMES guard, courier, phones, plain),
 // and are made where the configuration says otherwise. Exit status: 0 ended as told, 1 failed, 2 could not tell
-// (panel-test, where the guard runs or nobody answers), 3 wrong usage.
+// (panel-test, where the guard runs or nobody answers; network-time, where it was not chosen), 3 wrong usage.
 package main
 
 import (
@@ -32,7 +35,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-const usage = `usage: assentd gateway | guard | courier | worker CLASS | settings [DROP] | import | panel-test | check-config | version   [-config FILE]
+const usage = `usage: assentd gateway | guard | courier | worker CLASS | settings [DROP] | import | model | address | network-time | panel-test | check-config | version   [-config FILE]
 `
 
 // role is what a subcommand is made of.
@@ -48,7 +51,7 @@ type env struct {
 }
 
 func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
-	roles := map[string]role{"gateway": gatewayRole, "guard": guardRole, "courier": courierRole, "worker": workerRole, "settings": settingsRole, "import": importRole, "panel-test": panelTest, "check-config": checkConfig, "version": version}
+	roles := map[string]role{"gateway": gatewayRole, "guard": guardRole, "courier": courierRole, "worker": workerRole, "settings": settingsRole, "import": importRole, "model": modelRole, "address": addressRole, "network-time": networkTime, "panel-test": panelTest, "check-config": checkConfig, "version": version}
 	if len(args) == 0 || roles[args[0]] == nil {
 		fmt.Fprint(stderr, usage)
 		return 3

@@ -18,6 +18,7 @@ func TestCommandLine(t *testing.T) {
 		return path
 	}
 	good := write("good.toml", "[turn]\nproposals = 4\n")
+	timed := write("timed.toml", "[box]\nnetwork_time = true\n")
 	nowhere := write("nowhere.toml", "[panel]\nbus = \"nowhere\"\n")
 	bad := write("bad.toml", "[panel]\nauto_approve = true\n")
 	for _, tc := range []struct {
@@ -38,6 +39,9 @@ func TestCommandLine(t *testing.T) {
 		{"a worker of no class", []string{"worker", "-config", good, "root"}, 3, "", "worker takes one class"},
 		{"settings of two files", []string{"settings", "-config", good, "a", "b"}, 3, "", "at most one file"},
 		{"an import with arguments", []string{"import", "-config", good, "/dev/sda"}, 3, "", "takes nothing but -config"},
+		{"the time of a network that nobody chose", []string{"network-time", "-config", good}, 2, "", "nobody chose"},
+		{"the time of a network that was chosen", []string{"network-time", "-config", timed}, 0, "", ""},
+		{"a model with arguments", []string{"model", "-config", good, "x.gguf"}, 3, "", "takes nothing but -config"},
 		{"a panel test with arguments", []string{"panel-test", "-config", good, "approve"}, 3, "", "takes nothing but -config"},
 		{"a panel test of no panel", []string{"panel-test", "-config", nowhere}, 1, "", "i2c bus"},
 		{"a guard on a PC", []string{"guard", "-config", good}, 1, "", "on a PC use assentsim"},

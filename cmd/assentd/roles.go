@@ -8,30 +8,37 @@ import (
 	"os/user"
 	"strconv"
 
-	"github.com/coreos/go-systemd/v22/activation"
-	"github.com/coreos/go-systemd/v22/daemon"
-
 	"assent.home.arpa/appliance/box"
 	"assent.home.arpa/appliance/courier"
-	"assent.home.arpa/appliance/ipc"
 	"assent.home.arpa/capabilities"
 	"assent.home.arpa/device/board"
 )
 
 func gatewayRole(ctx context.Context, e env) error {
-	l, err := passed("phones")
+	l, err := life()
 	if err != nil {
 		return err
 	}
-	if l == nil {
+	given, err := passed()
+	if err != nil {
+		return err
+	}
+	var ports box.Ports
+	if ports.Phones, err = given.one("phones"); err != nil {
+		return err
+	}
+	if ports.Plain, err = given.one("plain"); err != nil {
+		return err
+	}
+	if ports.Phones == nil {
 		// Plain TCP: a Multipath TCP socket would slip past Landlock's connect rule.
 		lc := net.ListenConfig{}
 		lc.SetMultipathTCP(false)
-		if l, err = lc.Listen(ctx, "tcp", e.config.Gateway.Listen); err != nil {
+		if ports.Phones, err = lc.Listen(ctx, "tcp", e.config.Gateway.Listen); err != nil {
 			return fmt.Errorf("%w; change gateway.listen, or stop what uses the port", err)
 		}
 	}
-	return box.Gateway(ctx, e.config, l, box.Labels{Build: build()}, e.log, ready)
+	return box.Gateway(ctx, e.config, ports, box.Labels{Build: build()}, e.log, l)
 }
 
 func guardRole(ctx context.Context, e env) error {
@@ -39,17 +46,26 @@ func guardRole(ctx context.Context, e env) error {
 	if err != nil {
 		return err
 	}
-	l, err := socket("guard", box.At(e.config.Paths.Runtime).Guard)
+	l, err := life()
 	if err != nil {
 		return err
 	}
-	b, err := board.Open(e.config.Panel)
+	given, err := passed()
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	panel := box.Panel{Display: b.Display, Buttons: b.Buttons, Lamp: b.Lamp, Kit: e.config.Panel.Display}
-	return box.Guard(ctx, e.config, panel, l, peers, "https://"+e.config.Gateway.Listen, false, e.log, ready)
+	at := box.At(e.config.Paths.Runtime)
+	door, err := given.unix("guard", at.Guard)
+	if err != nil {
+		return err
+	}
+	ctx, panel, closePanel := openPanel(ctx, e.config.Panel, board.Open, e.log)
+	defer closePanel()
+	err = box.Guard(ctx, e.config, panel, door, peers, false, e.log, l, box.AddressFrom(at))
+	if cause := context.Cause(ctx); errors.Is(cause, errPanelCame) {
+		return cause
+	}
+	return err
 }
 
 func courierRole(ctx context.Context, e env) error {
@@ -57,12 +73,19 @@ func courierRole(ctx context.Context, e env) error {
 	if err != nil {
 		return err
 	}
-	l, err := socket("courier", box.At(e.config.Paths.Runtime).Courier)
+	l, err := life()
 	if err != nil {
 		return err
 	}
-	ready()
-	return box.Courier(ctx, e.config, l, peers, courier.NewHousePolicy(), e.log)
+	given, err := passed()
+	if err != nil {
+		return err
+	}
+	door, err := given.unix("courier", box.At(e.config.Paths.Runtime).Courier)
+	if err != nil {
+		return err
+	}
+	return box.Courier(ctx, e.config, door, peers, courier.NewHousePolicy(), e.log, l)
 }
 
 func workerRole(ctx context.Context, e env) error {
@@ -84,32 +107,6 @@ func workerRole(ctx context.Context, e env) error {
 		return errors.New("a worker's standard input must be a unix socket")
 	}
 	return box.Worker(ctx, e.config, classes[e.args[0]], conn, peers, e.log)
-}
-
-// ready tells systemd, where there is one.
-func ready() { daemon.SdNotify(false, daemon.SdNotifyReady) }
-
-// passed returns the listener that systemd passed under a name (FileDescriptorName=, systemd.socket(5)), or nil.
-func passed(name string) (net.Listener, error) {
-	named, err := activation.ListenersWithNames()
-	if err != nil {
-		return nil, fmt.Errorf("sockets from systemd: %w", err)
-	}
-	switch l := named[name]; len(l) {
-	case 0:
-		return nil, nil
-	case 1:
-		return l[0], nil
-	default:
-		return nil, fmt.Errorf("systemd passed %d sockets named %s, want one", len(l), name)
-	}
-}
-
-func socket(name, path string) (net.Listener, error) {
-	if l, err := passed(name); l != nil || err != nil {
-		return l, err
-	}
-	return ipc.Listen(path)
 }
 
 // systemUsers looks up the static users that the roles run as.

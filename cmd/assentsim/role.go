@@ -46,7 +46,7 @@ func runRole(ctx context.Context, c console, args []string) error {
 		if err != nil {
 			return err
 		}
-		return box.Gateway(ctx, cfg, l, box.Labels{Scripted: *scripted, Fixture: *fixture, Build: "assentsim"}, log, nil)
+		return box.Gateway(ctx, cfg, box.Ports{Phones: l}, box.Labels{Scripted: *scripted, Fixture: *fixture, Build: "assentsim"}, log, box.Life{})
 	case "guard":
 		l, err := ipc.Listen(sockets.Guard)
 		if err != nil {
@@ -57,13 +57,13 @@ func runRole(ctx context.Context, c console, args []string) error {
 			return err
 		}
 		defer d.Close()
-		return box.Guard(ctx, cfg, box.Panel{Display: d, Buttons: d, Lamp: d, Kit: "drawn", Drawn: true}, l, peers, *address, *scripted, log, nil)
+		return box.Guard(ctx, cfg, box.Panel{Display: d, Buttons: d, Lamp: d, Kit: "drawn", Drawn: true}, l, peers, *scripted, log, box.Life{}, func() string { return *address })
 	case "courier":
 		l, err := ipc.Listen(sockets.Courier)
 		if err != nil {
 			return err
 		}
-		return box.Courier(ctx, cfg, l, peers, loopback.Policy{House: courier.NewHousePolicy()}, log)
+		return box.Courier(ctx, cfg, l, peers, loopback.Policy{House: courier.NewHousePolicy()}, log, box.Life{})
 	case "worker":
 		conn, err := standardInput(c.in)
 		if err != nil {
