@@ -108,6 +108,7 @@ var never = []struct{ from, to, why string }{
 	{"cmd/assentd", module + "cmd/assentsim", "the box's program contains no drawn panel"},
 	{"cmd/assentd", module + "device/board/boardtest", "the box's program contains no fake kernel or display"},
 	{"cmd/assentd", module + "image/hil/hiltest", "the box's program contains no simulated line or bus"},
+	{"cmd/assentd", module + "image/flash", "the box writes no cards"},
 	{"cmd/assentd", module + "image/card/cardtest", "the box's program contains no made-up card"},
 	{"cmd/assentd", module + "device/devicetest", "the box's program contains no fake button"},
 	{"cmd/assentd", module + "capabilities/websearch/websearchtest", "the box's program contains no fixture site"},

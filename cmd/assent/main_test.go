@@ -24,7 +24,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds:          commands(),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
 			env.Setenv("HOME", env.WorkDir)
@@ -33,6 +33,13 @@ func TestScripts(t *testing.T) {
 			return os.WriteFile(filepath.Join(env.WorkDir, "mine.gguf"), gguf, 0o644)
 		},
 	})
+}
+
+// commands are what the scripts know besides testscript's own.
+func commands() map[string]func(*testscript.TestScript, bool, []string) {
+	all := cardCommands()
+	all["exits"] = exits
+	return all
 }
 
 // exits STATUS PROGRAM ARGS... is exec for programs that must end with a given status.

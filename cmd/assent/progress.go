@@ -49,7 +49,7 @@ func (p *progress) update(at model.Progress) {
 }
 
 func (p *progress) done() {
-	if p.bar != nil {
+	if p != nil && p.bar != nil {
 		_ = p.bar.Finish()
 	}
 }

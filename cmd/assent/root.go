@@ -99,6 +99,7 @@ func (a *app) newRootCmd() *cobra.Command {
 		a.newModelCmd(),
 		a.newEngineCmd(),
 		a.newAuditCmd(),
+		a.newFlashCmd(),
 	)
 	return root
 }

@@ -16,7 +16,7 @@ import (
 
 // Sizes of the small image's partitions, in MiB.
 const (
-	BootMiB = 40
+	BootMiB = 3
 	DataMiB = 8
 )
 
@@ -71,7 +71,7 @@ func Image(path string, parts []Part) error {
 		}
 		at += p.MiB
 	}
-	return f.Sync()
+	return nil
 }
 
 func fill(f *os.File, p Part, at int64, pattern byte) error {
