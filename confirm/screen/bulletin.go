@@ -27,7 +27,7 @@ func Bulletin(text string, large bool) ([]Page, error) {
 			hint = "PRESS: CLOSE"
 		}
 		header(&d.page.Frame, d.label, fmt.Sprintf("%d/%d", i+1, len(drawn)))
-		small(hint, 1, stripTop+1, func(x, y int) { d.page.Frame.Set(x, y, true) })
+		low(hint, 1, stripTop+1, func(x, y int) { d.page.Frame.Set(x, y, true) })
 		pages[i] = d.page
 	}
 	return pages, nil

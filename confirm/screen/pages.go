@@ -166,8 +166,8 @@ func header(f *device.Frame, label, right string) {
 		f[x] = 0xFF // RAM page 0
 	}
 	dark := func(x, y int) { f.Set(x, y, false) }
-	small(label, 2, 1, dark)
-	small(right, device.Width-1-smallSize(right), 1, dark)
+	low(label, 2, 1, dark)
+	low(right, device.Width-1-smallSize(right), 1, dark)
 }
 
 func drawRow(f *device.Frame, row []cell, x, y, sx, sy int) {

@@ -34,8 +34,8 @@ func footer(f *device.Frame, hint string, left time.Duration, hold float64) {
 		bar(&overlay, hold)
 	} else {
 		time := clockFace(left)
-		small(hint, 1, stripTop+1, lit)
-		small(time, device.Width-smallSize(time), stripTop+1, lit)
+		low(hint, 1, stripTop+1, lit)
+		low(time, device.Width-1-smallSize(time), stripTop+1, lit)
 	}
 	copy(f[strip:], overlay[strip:])
 }

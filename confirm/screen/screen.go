@@ -19,7 +19,7 @@
 //
 // # The page
 //
-// RAM page 0 (rows 0–7) is an inverse header in a small face: what the page is, a warning sign if the card is tainted,
+// RAM page 0 (rows 0–7) is an inverse header in a low face: what the page is, a warning sign if the card is tainted,
 // and the page number. Only the product's own words appear there, so no literal text can imitate it. RAM pages 1–6 hold
 // three text rows of sixteen half-width columns, or one of eight twice as large, which the header marks with X2. RAM page 7 is a strip that the pages leave dark: [DrawReading] puts the
 // time, the hint and the bar there, and [Digest] leaves it out.
@@ -90,12 +90,12 @@ type Waiting struct {
 
 // digestContext separates this digest from every other SHA-256 in the product. Change it with any change of what a
 // page looks like.
-const digestContext = "assent/screen/v1"
+const digestContext = "assent/screen/v2"
 
 // strip is where the overlay begins in a frame: the last RAM page (SSD1306 datasheet section 8.7).
 const strip = device.Width * (device.Height/8 - 1)
 
-// Digest is the SHA-256 over "assent/screen/v1" and the pages' bitmaps in order, 896 bytes each: RAM pages 0–6, without
+// Digest is the SHA-256 over "assent/screen/v2" and the pages' bitmaps in order, 896 bytes each: RAM pages 0–6, without
 // the strip in which time and hold are drawn.
 func Digest(pages []Page) [32]byte {
 	h := sha256.New()

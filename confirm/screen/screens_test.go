@@ -190,3 +190,28 @@ func TestNoticeBoundsItsLines(t *testing.T) {
 		t.Error("lines do not show")
 	}
 }
+
+// TestBarsKeepTheirEdges: no letter of a header or of an inverse strip touches the row where its bar ends, or it would lose it.
+func TestBarsKeepTheirEdges(t *testing.T) {
+	const all = "ABCDEFGHIJKLMNOPQRSTUVWXYZ 0123456789/:+.,-!"
+	for i := 0; i < len(all); i += 20 {
+		title := all[i:min(i+20, len(all))]
+		f, err := screen.DrawAdmin(title, "x", 8*time.Minute+8*time.Second, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, y := range []int{0, 7} {
+			if n := ink(&f, 0, y, device.Width, 1); n != 0 {
+				t.Errorf("%q: %d pixels in row %d of the header", title, n, y)
+			}
+		}
+		for _, y := range []int{56, 63} {
+			if n := ink(&f, 0, y, device.Width, 1); n != device.Width {
+				t.Errorf("row %d of the strip has %d dark pixels", y, device.Width-n)
+			}
+		}
+		if ink(&f, 0, 1, device.Width, 1)+ink(&f, 0, 6, device.Width, 1) == 0 {
+			t.Errorf("%q does not fill its bar", title)
+		}
+	}
+}

@@ -73,6 +73,7 @@ const (
 	smallWidth  = 5
 	smallHeight = 7
 	smallPitch  = smallWidth + 1
+	lowHeight   = 6
 )
 
 //go:embed small.txt
@@ -81,14 +82,26 @@ var smallArt string
 // smallFace is the 5×7 face of the product's own words. Literal text is never drawn in it.
 var smallFace = sync.OnceValue(func() map[string][]string { return art(smallArt, smallHeight) })
 
+//go:embed low.txt
+var lowArt string
+
+// lowFace is the small face with a row less, 5×6: in the bars of one RAM page it leaves a row above and below, without which
+// letters in an inverse bar would run out into the dark beside it.
+var lowFace = sync.OnceValue(func() map[string][]string { return art(lowArt, lowHeight) })
+
 // small calls set for each lit pixel of a text in the small face, its top left corner at (x, y). The face has capitals,
 // digits and a little punctuation; lower case is drawn as capitals. Anything else is a mistake in the program.
-func small(text string, x, y int, set func(x, y int)) {
+func small(text string, x, y int, set func(x, y int)) { letter(smallFace(), text, x, y, set) }
+
+// low is small in the low face.
+func low(text string, x, y int, set func(x, y int)) { letter(lowFace(), text, x, y, set) }
+
+func letter(face map[string][]string, text string, x, y int, set func(x, y int)) {
 	for i, r := range strings.ToUpper(text) {
 		if r == ' ' {
 			continue
 		}
-		glyph, ok := smallFace()[string(r)]
+		glyph, ok := face[string(r)]
 		if !ok {
 			panic("screen: internal error: small face lacks " + strconv.QuoteRune(r))
 		}
