@@ -48,6 +48,7 @@ func TestTheCDDLSaysWhatTheCodeDoes(t *testing.T) {
 	for k := audit.Kind(1); k <= audit.Kinds; k++ {
 		check(k.String(), reflect.TypeOf(audit.Blank(k)).Elem())
 	}
+	check("step", reflect.TypeFor[audit.PanelStep]())
 	check("genesis-claims", reflect.TypeFor[audit.GenesisClaims]())
 	check("seal-claims", reflect.TypeFor[audit.SealClaims]())
 	check("receipt-claims", reflect.TypeFor[receipt.Claims]())

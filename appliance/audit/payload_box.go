@@ -85,8 +85,10 @@ type Admin struct {
 	Presses      []device.Event  `cbor:"16,keyasint,omitempty"`
 	Code         string          `cbor:"17,keyasint,omitzero"`
 	Revision     string          `cbor:"18,keyasint,omitzero"`
-	Ref          Seq             `cbor:"19,keyasint,omitzero"` // the record that it is about
-	On           Tristate        `cbor:"20,keyasint,omitzero"` // for what can be switched
+	Ref          Seq             `cbor:"19,keyasint,omitzero"`  // the record that it is about
+	On           Tristate        `cbor:"20,keyasint,omitzero"`  // for what can be switched
+	Steps        []PanelStep     `cbor:"21,keyasint,omitempty"` // what happened at the panel, in order, at most MaxSteps
+	LeftOut      uint16          `cbor:"22,keyasint,omitzero"`  // steps that are missing after the first StepsFirst, as far as it counts
 }
 
 // Freeze is the panic at the box, or its end.
@@ -157,7 +159,7 @@ func (a Admin) check() error {
 	case len(a.Presses) > MaxPresses, len(a.Pages) > MaxPageBlobs:
 		return errors.New("too many presses or pages")
 	}
-	return checkPresses(a.Presses)
+	return errors.Join(checkPresses(a.Presses), checkSteps(a.Steps))
 }
 
 func (f Freeze) check() error { return f.By.check() }

@@ -122,8 +122,10 @@ type Approval struct {
 	Expires       time.Duration           `cbor:"13,keyasint,omitzero"`  // boot time; Shown, Pressed and Completed are monotonic
 	Presses       []device.Event          `cbor:"14,keyasint,omitempty"` // the edges that counted, in order, at most MaxPresses
 	Mode          Mode                    `cbor:"15,keyasint,omitzero"`
-	By            Actor                   `cbor:"16,keyasint,omitzero"` // who decided or took it back: ByBox with Approved, always
-	Slot          uint32                  `cbor:"17,keyasint,omitzero"` // the phone that did, if a phone
+	By            Actor                   `cbor:"16,keyasint,omitzero"`  // who decided or took it back: ByBox with Approved, always
+	Slot          uint32                  `cbor:"17,keyasint,omitzero"`  // the phone that did, if a phone
+	Steps         []PanelStep             `cbor:"18,keyasint,omitempty"` // what happened at the panel meanwhile, in order, at most MaxSteps
+	LeftOut       uint16                  `cbor:"19,keyasint,omitzero"`  // steps that are missing after the first StepsFirst, as far as it counts
 }
 
 // IntentRecord promises one execution. It is sealed before the effect can begin.
@@ -284,7 +286,7 @@ func (a Approval) check() error {
 	case len(a.Presses) > MaxPresses, len(a.Pages) > MaxPageBlobs:
 		return errors.New("too many presses or pages")
 	}
-	return checkPresses(a.Presses)
+	return errors.Join(checkPresses(a.Presses), checkSteps(a.Steps))
 }
 
 func checkPresses(presses []device.Event) error {

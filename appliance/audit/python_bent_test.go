@@ -46,23 +46,26 @@ func values() []any {
 		[]any{map[int]any{1: 1, 2: 1, 3: 1 << 32, 4: 1}},
 		[]any{map[int]any{1: -1, 2: 1, 3: 1, 4: 1}},
 		[]any{map[int]any{1: 1, 2: 1, 3: 1}},
+		[]any{map[int]any{1: 1, 2: 14, 3: 1}},
+		[]any{map[int]any{1: 1, 2: 1, 3: 46}},
+		[]any{map[int]any{1: 1, 2: 1, 3: 1, 4: 1 << 16}},
 		-1, int64(math.MinInt64),
 		uint64(math.MaxInt64), uint64(math.MaxInt64) + 1, uint64(math.MaxUint64),
 	}
-	for _, n := range []int{0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 17, 18, 24, 25, 255, 256, 65535, 65536, math.MaxUint32, math.MaxUint32 + 1} {
+	for _, n := range []int{0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 17, 18, 24, 25, 45, 46, 255, 256, 65535, 65536, math.MaxUint32, math.MaxUint32 + 1} {
 		all = append(all, n)
 	}
 	for _, n := range []int{0, 1, 15, 16, 17, 31, 32, 33, 256, 257, 512, 513, 1024, 1025, audit.MaxBlob + 1} {
 		all = append(all, make([]byte, n), bytes.Repeat([]byte{7}, n))
 	}
 	for _, n := range []int{8, 9, 48, 49, 257} {
-		digests, ids, presses, open, names := []any{}, []any{}, []any{}, []any{}, []any{}
+		digests, ids, presses, steps, open, names := []any{}, []any{}, []any{}, []any{}, []any{}, []any{}
 		for range n {
 			digests, ids = append(digests, digest), append(ids, id)
 			presses, open = append(presses, map[int]any{1: 1, 2: 1, 3: 1, 4: 1}), append(open, []any{1, id})
-			names = append(names, "x")
+			names, steps = append(names, "x"), append(steps, map[int]any{1: 1, 2: 13, 3: 45})
 		}
-		all = append(all, digests, ids, presses, open, names)
+		all = append(all, digests, ids, presses, steps, open, names)
 	}
 	return all
 }

@@ -26,6 +26,8 @@ const (
 	MaxTaint     = 8        // sources
 	MaxOffered   = 48       // capabilities that a claim names
 	MaxPresses   = 32       // edges
+	MaxSteps     = 48       // steps of the panel; of more the first StepsFirst and the newest are kept
+	StepsFirst   = 12
 	MaxPageBlobs = 8
 	// MaxWall is the last time that programs agree on what day it is: ECMAScript ends there (ECMA-262, time values).
 	MaxWall = 8_640_000_000_000_000 // Unix milliseconds
@@ -81,6 +83,10 @@ func lastOf(x any) uint64 {
 		return uint64(Busy)
 	case Mode:
 		return uint64(ModeChallenge)
+	case PanelState:
+		return uint64(PanelBulletin)
+	case PanelCause:
+		return uint64(len(panelCauses))
 	case Cause:
 		return uint64(CausePanic)
 	case Tristate:

@@ -63,7 +63,7 @@ decision    stage:1..8 verdict:1..3 status?:1..8 code?:words rule?:words policy-
             effect?:1..3 network?:1..4 privacy?:1..3 role?:1..3 field?:octets next?:ns resource?:digest by?:1..8
 approval    outcome:1..8 receipt?:octets screen-digest?:digest args-digest?:digest request-digest?:digest
             pages?:[8:digest] page-count?:u16 queued?:ns fronted?:ns shown?:ns pressed?:ns completed?:ns expires?:ns
-            presses?:[32:press] mode?:1..3 by?:1..8 slot?:u32
+            presses?:[32:press] mode?:1..3 by?:1..8 slot?:u32 steps?:[48:step] left-out?:u16
 intent      proposal:u64 decision:u64 approval?:u64 args-digest:digest effect-id?:id request-digest?:digest
             destination?:digest deadline?:ns class?:1..4 credential?:words expects?:digest idempotent?:bool
             receipt-digest?:digest
@@ -81,7 +81,7 @@ export      first-segment:u32 last-segment:u32 last:u64 last-link:digest ok?:boo
             redacted?:bool code?:words by?:1..8 admin?:u64
 admin       action:1..17 outcome:1..8 by?:1..8 slot?:u32 person?:words role?:1..3 before?:digest after?:digest
             subject?:words text?:digest screen-digest?:digest pages?:[8:digest] shown?:ns pressed?:ns completed?:ns
-            presses?:[32:press] code?:words revision?:words ref?:u64 on?:1..2
+            presses?:[32:press] code?:words revision?:words ref?:u64 on?:1..2 steps?:[48:step] left-out?:u16
 fault       class:1..10 where?:words code?:words errno?:u32 count?:u32 segment?:u32 offset?:u64 at?:u64
 suppressed  of:1..24 count:1..18446744073709551615 from?:1..8 class?:u8 slot?:u32 since?:ns
 blob        purpose:1..11 digest:digest bytes:b65536
@@ -101,6 +101,7 @@ withdraw    by:1..8 slot?:u32 code?:words deny?:bool
 # Maps that stand inside payloads or under signatures.
 OTHERS = """
 press           at:ns edge:1..2 count:u32 button:1..2
+step            at:ns state:1..13 cause:1..45 page?:u16
 genesis-claims  version:1..1 root:digest seal-key:digest image:digest prev-log?:digest
 seal-claims     size:u64 link:digest epoch:u32 first:u64 header:digest tree?:digest
 receipt-claims  inv:id args-digest:digest screen-digest:digest request-digest:digest capability:t64 version:1..65535
