@@ -4,14 +4,25 @@ import (
 	"fmt"
 	"time"
 
+	"assent.home.arpa/confirm/screen"
 	"assent.home.arpa/device"
 )
 
 // prompt is an administrative prompt on its way through the panel.
 type prompt struct {
-	req        AdminRequest
-	codePoints int
-	reply      chan<- AdminOutcome // holds one; nil for the panel's own prompt; for whoever performs the actions
+	req    AdminRequest
+	pages  []screen.Page
+	course Course
+	shown  time.Duration        // mono: acknowledgement of the last page
+	reply  chan<- AdminDecision // holds one; nil for the panel's own prompt; for whoever performs the actions
+}
+
+func newPrompt(r AdminRequest, large bool, reply chan<- AdminDecision) (*prompt, error) {
+	pages, err := screen.AdminPages(r.Title, r.Text, large)
+	if err != nil {
+		return nil, err
+	}
+	return &prompt{req: r, pages: pages, reply: reply}, nil
 }
 
 // pairing is pairing mode: a code on the glass that a phone must name.
@@ -31,9 +42,12 @@ type taps struct {
 const gestureTaps = 5
 
 // thaw is the prompt that the panel shows by itself: the freeze is released only here.
-func thaw() *prompt {
-	req := AdminRequest{Kind: AdminUnfreeze, Title: "Unfreeze", Text: "Let requests be approved again"}
-	return &prompt{req: req, codePoints: len(req.Title) + len(req.Text)}
+func thaw(large bool) *prompt {
+	p, err := newPrompt(AdminRequest{Kind: AdminUnfreeze, Title: "Unfreeze", Text: "Let requests be approved again"}, large, nil)
+	if err != nil {
+		panic("confirm: internal error: " + err.Error())
+	}
+	return p
 }
 
 func (m *machine) idleEdge(ev device.Event) {
@@ -66,16 +80,16 @@ func (m *machine) countTap(ev device.Event) {
 func (m *machine) gestureMade() {
 	m.gesture = m.now.boot + m.rules.Gesture
 	if m.frozen {
-		m.show(thaw())
+		m.show(thaw(m.large))
 		return
 	}
 	m.pairing = pairing{open: true, code: fmt.Sprintf("%06d", m.dice%1_000_000), until: m.now.boot + m.rules.Pairing}
 	m.do(openPairing{m.pairing.code, m.pairing.until})
 	m.do(notify{Notice{Kind: PairingOpened, Code: m.pairing.code}})
-	m.to(StatePairing, m.pairing.until, "gesture")
+	m.to(StatePairing, m.pairing.until, CauseGesture)
 }
 
-func (m *machine) endPairing(cause string) {
+func (m *machine) endPairing(cause Cause) {
 	if !m.pairing.open {
 		return
 	}
@@ -95,46 +109,57 @@ func (m *machine) ask(p *prompt) {
 	}
 	switch {
 	case m.state == StateLost:
-		m.do(answer{p, AdminDisplayLost})
+		m.do(answer{p, AdminDecision{Outcome: AdminDisplayLost}})
 	case m.state != StateIdle && m.state != StatePairing && m.state != StateBulletin:
-		m.do(answer{p, AdminBusy})
+		m.do(answer{p, AdminDecision{Outcome: AdminBusy}})
 	case !allowed:
-		m.do(answer{p, AdminNoGesture})
+		m.do(answer{p, AdminDecision{Outcome: AdminNoGesture}})
 	default:
 		m.show(p)
 	}
 }
 
 func (m *machine) show(p *prompt) {
-	m.prompt = p
-	m.until = m.now.boot + m.rules.AdminPrompt
+	m.prompt, m.page = p, 0
+	m.until = m.now.boot + m.rules.prompt(p.pages)
 	if !m.kit.deny || !m.kit.readsBack {
 		m.startChallenge(0)
 		return
 	}
-	m.to(StateAdmin, m.until, "prompt")
+	m.to(StateAdmin, m.until, CausePrompt)
 }
 
-// adminEdge starts the hold of both buttons, and takes a tap on deny alone as a no.
+// adminEdge starts the hold of both buttons on the last page. A tap on approve alone turns pages, one on deny alone is a no.
 func (m *machine) adminEdge(ev device.Event) {
 	m.hold = hold{}
-	deny, other := m.line(device.Deny), m.line(device.Approve)
 	switch {
-	case ev.Edge == device.Press && m.allUp():
-		from := m.glass.shown + m.rules.onGlass(m.prompt.codePoints)
+	case ev.Edge == device.Press && m.allUp() && m.lastPage():
+		from := m.readAt()
 		for _, b := range m.needed() {
 			from = max(from, m.line(b).upAt)
 		}
 		m.beginBoth(from)
-	case isRelease(ev, device.Deny) && deny.since >= m.glass.shown && !other.down && other.at < deny.since:
-		m.endPrompt(AdminDenied, "denied")
+	case isRelease(ev, device.Approve) && m.tapped(device.Approve, device.Deny, m.readAt()) && len(m.prompt.pages) > 1:
+		m.page = (m.page + 1) % len(m.prompt.pages) // the last page's tap reads it again
+	case isRelease(ev, device.Deny) && m.tapped(device.Deny, device.Approve, m.glass.shown):
+		m.endPrompt(AdminDenied, CauseDenied)
 	}
 }
 
+// tapped reports whether the release of b ends a press of b alone, begun at from or later.
+func (m *machine) tapped(b, other device.Button, from time.Duration) bool {
+	l, o := m.line(b), m.line(other)
+	return l.since >= from && l.sound && !o.down && o.at < l.since
+}
+
 // endPrompt answers the administrative prompt and says so on the glass.
-func (m *machine) endPrompt(o AdminOutcome, cause string) {
+func (m *machine) endPrompt(o AdminOutcome, cause Cause) {
 	p := m.prompt
-	m.do(answer{p, o})
+	d := AdminDecision{Outcome: o, Pages: p.pages, ScreenDigest: screen.Digest(p.pages), Shown: p.shown, Course: m.closing(cause)}
+	if o == AdminConfirmed {
+		d.Pressed, d.Completed = m.hold.from, m.now.mono
+	}
+	m.do(answer{p, d})
 	m.result = "REFUSED"
 	if o == AdminConfirmed {
 		m.result = "DONE"
@@ -146,7 +171,7 @@ func (m *machine) endPrompt(o AdminOutcome, cause string) {
 	}
 	switch p.req.Kind {
 	case AdminPair: // one phone for one gesture
-		m.endPairing("paired")
+		m.endPairing(CausePaired)
 	case AdminUnfreeze:
 		if m.frozen {
 			m.frozen, m.idleRev = false, m.idleRev+1
@@ -161,13 +186,13 @@ func (m *machine) panic() {
 	m.freeze()
 	m.do(notify{Notice{Kind: Panic}})
 	if m.state != StateLost {
-		m.to(StatePanic, m.now.boot+m.rules.Panic, "deny held")
+		m.to(StatePanic, m.now.boot+m.rules.Panic, CauseDenyHeld)
 	}
 }
 
 // freeze ends all that is pending and refuses what comes, without saying panic.
 func (m *machine) freeze() {
-	m.drop(Panicked, AdminPanicked, "frozen")
+	m.drop(Panicked, AdminPanicked, CausePanicked)
 	m.do(revokeAll{})
 	m.held.active = false
 	m.frozen, m.idleRev = true, m.idleRev+1

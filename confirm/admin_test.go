@@ -16,7 +16,7 @@ type prompting struct {
 	b      *box
 	cancel func()
 	done   chan struct{}
-	out    confirm.AdminOutcome
+	out    confirm.AdminDecision
 	err    error
 }
 
@@ -46,8 +46,8 @@ func (p *prompting) want(o confirm.AdminOutcome) {
 	if !p.answered() {
 		p.b.Fatalf("not answered, want %v", o)
 	}
-	if p.err != nil || p.out != o {
-		p.b.Fatalf("answered %v, %v; want %v", p.out, p.err, o)
+	if p.err != nil || p.out.Outcome != o {
+		p.b.Fatalf("answered %v, %v; want %v", p.out.Outcome, p.err, o)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestAdminNeedsBothButtonsHeld(t *testing.T) {
 				tt.do(b)
 				if tt.want == 0 {
 					if p.answered() {
-						t.Fatalf("answered %v", p.out)
+						t.Fatalf("answered %v", p.out.Outcome)
 					}
 					p.cancel()
 					p.want(confirm.AdminWithdrawn)
@@ -116,7 +116,7 @@ func TestAdminTooFastDoesNotCount(t *testing.T) {
 		b.hands.Press(approve) // deny is still down since the gesture
 		b.hands.Wait(4 * time.Second)
 		if p.answered() {
-			t.Errorf("answered %v", p.out)
+			t.Errorf("answered %v", p.out.Outcome)
 		}
 		b.hands.Release(approve)
 		b.hands.Release(deny)
@@ -165,8 +165,8 @@ func TestAdminNeverReplacesACard(t *testing.T) {
 		b.admin(confirm.AdminTool).want(confirm.AdminBusy)
 		queued := b.ask(request(2))
 		b.hands.Wait(2 * time.Second)
-		want, err := screen.DrawAdmin("New feed", "pi.hole", 58*time.Second, 0)
-		if err != nil || b.panel.Glass() != want {
+		pages, err := screen.AdminPages("New feed", "pi.hole", false)
+		if err != nil || b.panel.Glass() != screen.DrawAdmin(pages[0], "HOLD BOTH 3 S", 58*time.Second, 0) {
 			t.Errorf("the prompt is not on the glass (%v)", err)
 		}
 		b.hands.HoldBoth(3100 * time.Millisecond)

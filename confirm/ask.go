@@ -3,8 +3,6 @@ package confirm
 import (
 	"context"
 	"fmt"
-	"time"
-	"unicode/utf8"
 
 	"assent.home.arpa/capabilities"
 	"assent.home.arpa/confirm/screen"
@@ -19,7 +17,7 @@ type asking struct {
 
 // Ask shows r when its turn comes and returns how it ended. Ending ctx withdraws it; if a hold completed first, the decision says
 // so. One decision a phone may be pending: another is Busy at once. It fails with ErrRequest, with a
-// *screen.UndisplayableError, or with ErrClosed.
+// *screen.UndisplayableError (also where nobody could read so much in the longest window), or with ErrClosed.
 func (d *Desk) Ask(ctx context.Context, r Request) (Decision, error) {
 	if err := r.validate(); err != nil {
 		return Decision{}, err
@@ -28,8 +26,8 @@ func (d *Desk) Ask(ctx context.Context, r Request) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	if len(pages) == 0 || len(pages) > maxPages {
-		return Decision{}, fmt.Errorf("%w: %d pages, at most %d", ErrRequest, len(pages), maxPages)
+	if len(pages) > maxPages || d.cfg.Timings.needed(pages) > d.cfg.Timings.Longest {
+		return Decision{}, fmt.Errorf("text: %w", &screen.UndisplayableError{Offset: len(r.Card.Text), Reason: screen.TooLong})
 	}
 	reply := make(chan Decision, 1)
 	a := &asking{
@@ -112,21 +110,21 @@ func (d *Desk) unregister(a *asking) {
 
 // AskAdmin shows an administrative prompt at once, or says why not: it needs a gesture at the box, and never replaces a card.
 // Ending ctx withdraws it. It fails with ErrRequest, with the error of a text that cannot be drawn, or with ErrClosed.
-func (d *Desk) AskAdmin(ctx context.Context, r AdminRequest) (AdminOutcome, error) {
+func (d *Desk) AskAdmin(ctx context.Context, r AdminRequest) (AdminDecision, error) {
 	if r.Kind < AdminPair || r.Kind > AdminPrune {
-		return 0, fmt.Errorf("%w: administrative kind %d", ErrRequest, r.Kind)
+		return AdminDecision{}, fmt.Errorf("%w: administrative kind %d", ErrRequest, r.Kind)
 	}
-	if _, err := screen.DrawAdmin(r.Title, r.Text, time.Minute, 0); err != nil {
-		return 0, err
+	reply := make(chan AdminDecision, 1)
+	p, err := newPrompt(r, d.cfg.Large, reply)
+	if err != nil {
+		return AdminDecision{}, err
 	}
-	reply := make(chan AdminOutcome, 1)
-	p := &prompt{req: r, codePoints: utf8.RuneCountInString(r.Title) + utf8.RuneCountInString(r.Text), reply: reply}
 	select {
 	case d.commands <- ask{p}:
 	case <-ctx.Done():
-		return AdminWithdrawn, nil
+		return AdminDecision{Outcome: AdminWithdrawn}, nil
 	case <-d.closed:
-		return 0, ErrClosed
+		return AdminDecision{}, ErrClosed
 	}
 	select {
 	case o := <-reply:
@@ -144,6 +142,6 @@ func (d *Desk) AskAdmin(ctx context.Context, r AdminRequest) (AdminOutcome, erro
 	case o := <-reply:
 		return o, nil
 	default:
-		return 0, ErrClosed
+		return AdminDecision{}, ErrClosed
 	}
 }

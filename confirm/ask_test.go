@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,14 +97,13 @@ func TestWithdrawAfterTheHoldChangesNothing(t *testing.T) {
 func TestAskRefuses(t *testing.T) {
 	inBox(t, func(b *box) {
 		for name, break_ := range map[string]func(*confirm.Request){
-			"no invocation":         func(r *confirm.Request) { r.Inv = capabilities.InvocationID{} },
-			"no capability":         func(r *confirm.Request) { r.Capability = "Search the web" },
-			"no version":            func(r *confirm.Request) { r.Version = 0 },
-			"nobody":                func(r *confirm.Request) { r.Person = "" },
-			"a person without end":  func(r *confirm.Request) { r.Person = string(make([]byte, 129)) },
-			"a revision too long":   func(r *confirm.Request) { r.Revision = string(make([]byte, 65)) },
-			"a card without words":  func(r *confirm.Request) { r.Card = screen.Card{} },
-			"more pages than allow": func(r *confirm.Request) { r.Card.Text = string(slices.Repeat([]byte("word "), 1600)) },
+			"no invocation":        func(r *confirm.Request) { r.Inv = capabilities.InvocationID{} },
+			"no capability":        func(r *confirm.Request) { r.Capability = "Search the web" },
+			"no version":           func(r *confirm.Request) { r.Version = 0 },
+			"nobody":               func(r *confirm.Request) { r.Person = "" },
+			"a person without end": func(r *confirm.Request) { r.Person = string(make([]byte, 129)) },
+			"a revision too long":  func(r *confirm.Request) { r.Revision = string(make([]byte, 65)) },
+			"a card without words": func(r *confirm.Request) { r.Card = screen.Card{} },
 		} {
 			r := request(1)
 			break_(&r)
@@ -113,6 +113,7 @@ func TestAskRefuses(t *testing.T) {
 		}
 		for name, break_ := range map[string]func(*confirm.Request){
 			"a bidi override in the text":  func(r *confirm.Request) { r.Card.Text = "a\u202eb" },
+			"more pages than allowed":      func(r *confirm.Request) { r.Card.Text = strings.Repeat("\u00a0", 8000) },
 			"a bidi override in the phone": func(r *confirm.Request) { r.Phone = "a\u202eb" },
 		} {
 			r := request(1)

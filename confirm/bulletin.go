@@ -33,14 +33,14 @@ func (m *machine) setBulletins(all []Bulletin) {
 	switch {
 	case same: // whoever reads it goes on
 	case showing:
-		m.advance("notice changed")
+		m.advance(CauseNoticeChanged)
 	case m.state == StateIdle:
-		m.advance("notice")
+		m.advance(CauseNotice)
 	}
 }
 
 // showBulletin takes the glass for the first one, if there is one.
-func (m *machine) showBulletin(cause string) bool {
+func (m *machine) showBulletin(cause Cause) bool {
 	if len(m.bulletins) == 0 {
 		return false
 	}
@@ -61,5 +61,5 @@ func (m *machine) bulletinEdge(ev device.Event) {
 	}
 	m.bulletins = m.bulletins[1:]
 	m.do(notify{Notice{Kind: BulletinRead, Bulletin: b.ID}})
-	m.advance("notice read")
+	m.advance(CauseNoticeRead)
 }

@@ -16,11 +16,9 @@ type card struct {
 	fronted time.Duration   // boot
 	came    time.Duration   // mono: acknowledgement of its announcement; from then on deny means this card
 	shown   time.Duration   // mono: acknowledgement of the last page
-	presses []device.Event  // edges while it was in front, the first maxPresses
+	course  Course          // while it was in front
 	reply   chan<- Decision // holds one; for whoever performs the actions
 }
-
-const maxPresses = 64
 
 // resultWords is what the glass says of an outcome.
 var resultWords = [...]string{
@@ -43,7 +41,7 @@ func (m *machine) submit(c *card) {
 	default:
 		m.queue.push(c)
 		if m.state == StateIdle || m.state == StateBulletin {
-			m.advance("request")
+			m.advance(CauseRequest)
 		}
 	}
 }
@@ -64,7 +62,7 @@ func (m *machine) refuse(c *card, o Outcome) {
 // end decides the front card. Approved is said in one place only, when a hold completes.
 func (m *machine) end(d Decision) {
 	c := m.front
-	d.Pages, d.ScreenDigest, d.Fronted, d.Shown, d.Presses = c.pages, c.digest, c.fronted, c.shown, c.presses
+	d.Pages, d.ScreenDigest, d.Fronted, d.Shown, d.Course = c.pages, c.digest, c.fronted, c.shown, m.closing(d.Outcome.cause())
 	if d.Outcome == Approved {
 		m.do(approve{c, d})
 	} else {
@@ -72,7 +70,7 @@ func (m *machine) end(d Decision) {
 		m.do(decide{c, d})
 	}
 	m.result = resultWords[d.Outcome]
-	m.to(StateResult, m.now.boot+m.rules.Result, d.Outcome.String())
+	m.to(StateResult, m.now.boot+m.rules.Result, d.Outcome.cause())
 	m.front = nil
 }
 
@@ -89,7 +87,7 @@ func isRelease(ev device.Event, b device.Button) bool {
 func (m *machine) waitingEdge(ev device.Event) {
 	if isPress(ev, device.Approve) {
 		m.page, m.challenge = 0, challenge{}
-		m.to(StateReading, m.now.boot+m.rules.reading(len(m.front.pages)), "opened")
+		m.to(StateReading, m.now.boot+m.rules.window(m.front.pages), CauseOpened)
 	}
 }
 
@@ -112,11 +110,19 @@ func (m *machine) readingEdge(ev device.Event) {
 	}
 }
 
-func (m *machine) lastPage() bool { return m.page == len(m.front.pages)-1 }
+// pages are those of what is in front.
+func (m *machine) pages() []screen.Page {
+	if m.front != nil {
+		return m.front.pages
+	}
+	return m.prompt.pages
+}
+
+func (m *machine) lastPage() bool { return m.page == len(m.pages())-1 }
 
 // readAt is the moment from which the page on the glass counts as read.
 func (m *machine) readAt() time.Duration {
-	return m.glass.shown + m.rules.onGlass(m.front.pages[m.page].CodePoints)
+	return m.glass.shown + m.rules.onGlass(m.pages()[m.page].CodePoints)
 }
 
 // armedFrom is the moment from which a press begins a hold, if all else that it needs is there.
@@ -137,9 +143,9 @@ func (m *machine) arm() {
 	ok = ok && m.now.mono >= from
 	switch {
 	case ok && m.state == StateReading:
-		m.shift(StateArmed, "read to the end")
+		m.shift(StateArmed, CauseRead)
 	case !ok && m.state == StateArmed:
-		m.shift(StateReading, "disarmed")
+		m.shift(StateReading, CauseDisarmed)
 	}
 }
 
@@ -164,13 +170,13 @@ const maxFailed = 3
 // startChallenge asks for 2 to 4 taps.
 func (m *machine) startChallenge(failed int) {
 	m.challenge = challenge{want: 2 + int(m.dice%3), failed: failed}
-	m.to(StateChallenge, m.until, "challenge")
+	m.to(StateChallenge, m.until, CauseChallenge)
 }
 
 func (m *machine) challengeEdge(ev device.Event) {
 	switch {
 	case isPress(ev, device.Deny):
-		m.endPrompt(AdminDenied, "denied")
+		m.endPrompt(AdminDenied, CauseDenied)
 	case ev.Button == device.Approve:
 		if ev.Edge == device.Press {
 			m.challenge.taps++
@@ -197,15 +203,15 @@ func (m *machine) tickChallenge() {
 	case c.taps == c.want:
 		c.passed = true
 		if m.front != nil {
-			m.to(StateReading, m.until, "challenge passed")
+			m.to(StateReading, m.until, CausePassed)
 		} else {
-			m.to(StateAdmin, m.until, "challenge passed")
+			m.to(StateAdmin, m.until, CausePassed)
 		}
 	case c.failed+1 < maxFailed:
 		m.startChallenge(c.failed + 1)
 	case m.front != nil:
 		m.end(Decision{Outcome: DisplayLost})
 	default:
-		m.endPrompt(AdminDenied, "challenge failed")
+		m.endPrompt(AdminDenied, CauseFailed)
 	}
 }

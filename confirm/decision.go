@@ -7,12 +7,11 @@ import (
 
 	"assent.home.arpa/capabilities"
 	"assent.home.arpa/confirm/screen"
-	"assent.home.arpa/device"
 )
 
 // Limits of a Request. They bound the memory of a pending decision, not what the policy allows.
 const (
-	maxPages    = 128
+	maxPages    = 512
 	maxPerson   = 128 // bytes
 	maxRevision = 64  // bytes; what receipt.Claims holds
 	maxQueued   = 64  // decisions pending at once, over all phones
@@ -98,7 +97,7 @@ type Decision struct {
 	Expires      time.Duration // boot: the receipt's expiry if approved, else the deadline that was running
 	Fronted      time.Duration // boot: it reached the front of the queue; zero if it never did
 	Mode         Mode          // how it was approved
-	Presses      []device.Event
+	Course       Course        // how it went; without steps if it never reached the front
 }
 
 // Mode is how a press was given. The zero value is none.
@@ -158,6 +157,17 @@ func (o AdminOutcome) String() string {
 		return adminNames[o]
 	}
 	return fmt.Sprintf("admin(%d)", uint8(o))
+}
+
+// AdminDecision is what became of an AdminRequest, with what the audit needs to show why.
+type AdminDecision struct {
+	Outcome      AdminOutcome
+	ScreenDigest [32]byte      // screen.Digest of Pages
+	Pages        []screen.Page // what was drawn; none where it never reached the panel
+	Shown        time.Duration // mono: the last page was acknowledged; zero if it never was
+	Pressed      time.Duration // mono: the press that began the completing hold
+	Completed    time.Duration // mono: the hold completed
+	Course       Course        // how it went; without steps where it never reached the panel
 }
 
 // NoticeKind says what a Notice reports. The zero value is invalid.

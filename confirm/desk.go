@@ -26,6 +26,7 @@ type Config struct {
 	Key     ed25519.PrivateKey // signs receipts and nothing else
 	Rand    io.Reader          // nonces, pairing codes and challenges; nil: crypto/rand
 	Timings Timings            // zero: DefaultTimings
+	Large   bool               // letters twice as large wherever the panel chooses them; a Card says so for itself
 	Journal func(Transition)   // is told every transition, in order, by Run's goroutine; must not block; may be nil
 }
 

@@ -139,7 +139,7 @@ func TestEveryEndIsJournaled(t *testing.T) {
 					states = append(states, state)
 					if tr.To == confirm.StateResult {
 						ends++
-						if tr.Inv != r.Inv || tr.Cause != o.String() || tr.Boot == 0 || tr.Mono == 0 {
+						if tr.Inv != r.Inv || tr.Cause.String() != o.String() || tr.Boot == 0 || tr.Mono == 0 {
 							t.Errorf("the end is journaled as %+v", tr)
 						}
 					}

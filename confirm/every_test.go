@@ -80,9 +80,17 @@ func (r *room) fork() *room {
 	s := *r
 	s.m.out = nil
 	s.m.queue.cards, s.m.queue.served = slices.Clone(r.m.queue.cards), slices.Clone(r.m.queue.served)
+	if r.m.prompt != nil {
+		p := *r.m.prompt
+		p.course.Steps, p.course.Presses = slices.Clip(p.course.Steps), slices.Clip(p.course.Presses)
+		s.m.prompt = &p
+		if r.prompt == r.m.prompt {
+			s.prompt = &p
+		}
+	}
 	for tag := uint8(1); tag <= r.dealt; tag++ {
 		c := *r.cards[tag]
-		c.presses = slices.Clip(c.presses)
+		c.course.Steps, c.course.Presses = slices.Clip(c.course.Steps), slices.Clip(c.course.Presses)
 		s.cards[tag] = &c
 		if r.m.front == r.cards[tag] {
 			s.m.front = &c
@@ -212,6 +220,28 @@ func TestEveryInterleaving(t *testing.T) {
 	}
 	if e.tokens == 0 {
 		t.Error("no token was made: the exploration proves too little")
+	}
+}
+
+// TestWhatOnceBroke are sequences that an exploration too deep for every day found.
+func TestWhatOnceBroke(t *testing.T) {
+	both := kit{deny: true, readsBack: true}
+	read := on(dealOne, toNext, pressApprove, pressApprove, toRead)
+	for name, path := range map[string][]moment{
+		"edges of a hold that was broken come after the level told of its end": slices.Concat(read, on(
+			pressApprove, approveLate, approveLate, approveLost, toHold, approveLost, arriveAll)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRoom(newDeck(), brisk(), both)
+			for _, mo := range path {
+				if !r.happen(mo.what, mo.skew) {
+					t.Fatalf("%v cannot happen", mo.what)
+				}
+			}
+			if r.j.broke != "" {
+				t.Error(r.j.broke)
+			}
+		})
 	}
 }
 

@@ -95,7 +95,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	rules := DefaultTimings()
 	rules.Waiting = 20 * time.Second // nothing can arm then, and it is the dearest time to draw
 	return &world{
-		t: t, rng: rng, m: newMachine(rules, kit{deny: true, readsBack: true}), max: eventsAWalk,
+		t: t, rng: rng, m: newMachine(rules, kit{deny: true, readsBack: true}, false), max: eventsAWalk,
 		now: instant{boot: time.Hour, mono: time.Hour}, cards: map[*card]*watched{},
 	}
 }
@@ -141,7 +141,7 @@ func (w *world) walk() {
 			w.move(device.Approve, false)
 			w.move(device.Deny, false)
 		case n == 86:
-			w.step(ask{&prompt{req: AdminRequest{Kind: AdminFeed, Title: "Feed", Text: "x"}, codePoints: 5}})
+			w.step(ask{w.prompt()})
 		default:
 			w.advance(time.Duration(w.rng.IntN(2500)) * time.Millisecond)
 		}
@@ -183,6 +183,14 @@ func (w *world) submit() {
 	}
 	w.cards[c], w.order = seen, append(w.order, c)
 	w.step(submit{c})
+}
+
+func (w *world) prompt() *prompt {
+	p, err := newPrompt(AdminRequest{Kind: AdminFeed, Title: "Feed", Text: "x"}, false, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return p
 }
 
 // read is what a willing person does: open the card, give each page its time, and sometimes hold.

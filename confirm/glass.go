@@ -52,8 +52,8 @@ func (m *machine) picture() look {
 	switch m.state {
 	case StateReading, StateArmed, StateHolding:
 		return look{state: StateReading, serial: m.glass.serial, page: m.page}
-	case StateBulletin:
-		return look{state: StateBulletin, serial: m.glass.serial, page: m.page}
+	case StateAdmin, StateBulletin:
+		return look{state: m.state, serial: m.glass.serial, page: m.page}
 	}
 	return look{state: m.state, serial: m.glass.serial}
 }
@@ -97,7 +97,7 @@ func (m *machine) render(l look) (device.Frame, error) {
 	case StatePairing:
 		return screen.DrawPairing(m.pairing.code, m.address, left), nil
 	case StateAdmin:
-		return screen.DrawAdmin(m.prompt.req.Title, m.prompt.req.Text, left, float64(l.bar)/100)
+		return screen.DrawAdmin(m.prompt.pages[l.page], m.adminHint(), left, float64(l.bar)/100), nil
 	case StateBulletin:
 		return m.bulletins[0].Pages[l.page].Frame, nil
 	case StatePanic:
@@ -112,6 +112,17 @@ func (m *machine) render(l look) (device.Frame, error) {
 	return screen.DrawIdle(idle), nil
 }
 
+// adminHint says what the buttons do on a page of a prompt.
+func (m *machine) adminHint() string {
+	switch {
+	case !m.lastPage():
+		return "TAP: NEXT PAGE"
+	case m.kit.deny:
+		return "HOLD BOTH 3 S"
+	}
+	return "HOLD FOR 3 S"
+}
+
 // paint draws what belongs on the glass, if it is not there and no draw is in flight.
 func (m *machine) paint() {
 	g, want := &m.glass, m.look()
@@ -120,7 +131,7 @@ func (m *machine) paint() {
 	}
 	frame, err := m.draws(m, want)
 	if err != nil {
-		m.lose("the screen could not be drawn")
+		m.lose(CauseNotDrawn)
 		return
 	}
 	g.flight, g.sent, g.began = true, want, m.now.mono
@@ -137,12 +148,12 @@ func (m *machine) drawn(ev drawn) {
 	g.flight, g.hung = false, false
 	switch {
 	case ev.err != nil:
-		m.lose("the bus did not acknowledge")
+		m.lose(CauseNotTaken)
 	case hung:
 		// It came back, too late to say what is on the glass now. The next try will.
 	case m.state == StateLost && !m.buttonsGone:
 		m.do(notify{Notice{Kind: PanelBack}})
-		m.advance("the display is back")
+		m.advance(CauseBack)
 	default:
 		known := g.sure && g.acked.picture() == g.sent.picture()
 		g.acked, g.sure = g.sent, true
@@ -159,6 +170,11 @@ func (m *machine) pictureShown() {
 	if !m.visible() {
 		return
 	}
+	page := 0
+	if m.state == StateReading || m.state == StateAdmin {
+		page = m.page + 1
+	}
+	m.happened(m.state, CauseDrawn, page)
 	switch m.state {
 	case StateNext:
 		m.until = m.now.boot + m.rules.Next
@@ -170,16 +186,21 @@ func (m *machine) pictureShown() {
 		if m.page == len(m.front.pages)-1 {
 			m.front.shown = m.glass.shown
 		}
+	case StateAdmin:
+		if m.lastPage() {
+			m.prompt.shown = m.glass.shown
+		}
 	}
 }
 
 // lose ends everything that depends on the glass, since nobody can say what it shows.
-func (m *machine) lose(cause string) {
+func (m *machine) lose(cause Cause) {
 	m.glass.sure = false
 	m.retry = m.now.boot + m.rules.Retry
 	if m.state == StateLost {
 		return
 	}
+	m.happened(m.state, cause, 0)
 	m.drop(DisplayLost, AdminDisplayLost, cause)
 	m.do(notify{Notice{Kind: PanelLost}})
 	m.to(StateLost, 0, cause)
@@ -191,14 +212,14 @@ func (m *machine) loseButtons() {
 		return
 	}
 	m.buttonsGone = true
-	m.drop(DisplayLost, AdminDisplayLost, "the button lines closed")
+	m.drop(DisplayLost, AdminDisplayLost, CauseLinesClosed)
 	m.do(revokeAll{})
 	m.do(notify{Notice{Kind: ButtonsLost}})
-	m.to(StateLost, 0, "the button lines closed")
+	m.to(StateLost, 0, CauseLinesClosed)
 }
 
 // drop ends the front card, all queued ones, the administrative prompt and pairing mode.
-func (m *machine) drop(o Outcome, a AdminOutcome, cause string) {
+func (m *machine) drop(o Outcome, a AdminOutcome, cause Cause) {
 	for _, c := range m.queue.drain() {
 		m.refuse(c, o)
 	}
@@ -214,7 +235,8 @@ func (m *machine) drop(o Outcome, a AdminOutcome, cause string) {
 
 // slept is called when the box was suspended: the glass may have lost its picture, and edges may be missing.
 func (m *machine) slept() {
-	m.cancelHold("the box slept")
+	m.cancelHold(CauseSlept)
+	m.happened(m.state, CauseSlept, 0)
 	m.challenge.passed = false
 	for b := range m.lines {
 		m.lines[b].void = true
@@ -232,7 +254,7 @@ func (m *machine) tickGlass() {
 	g := &m.glass
 	if g.flight && !g.hung && m.now.mono >= g.began+m.rules.DrawTimeout {
 		g.hung = true
-		m.lose("the display did not answer")
+		m.lose(CauseNoAnswer)
 	}
 }
 

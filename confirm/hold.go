@@ -24,7 +24,7 @@ func (m *machine) beginHold(ev device.Event) {
 		return
 	}
 	m.hold = hold{active: true, from: ev.Mono, need: m.rules.Hold}
-	m.shift(StateHolding, "press")
+	m.shift(StateHolding, CausePressed)
 }
 
 func (m *machine) beginDwell(ev device.Event) {
@@ -34,7 +34,7 @@ func (m *machine) beginDwell(ev device.Event) {
 		return
 	}
 	m.hold = hold{active: true, from: ev.Mono, need: m.rules.Dwell, dwell: true}
-	m.shift(StateHolding, "tap")
+	m.shift(StateHolding, CauseTapped)
 }
 
 // beginBoth starts measuring once every button that counts is down, each by a press that began at from or later.
@@ -67,9 +67,10 @@ func (m *machine) holdingEdge(ev device.Event) {
 		return
 	}
 	tap := ev.Mono-m.hold.from < m.rules.Tap
-	m.cancelHold("released early")
+	m.cancelHold(CauseReleased)
 	if tap && len(m.front.pages) > 1 { // read it again
 		m.page, m.challenge.passed = 0, false
+		m.happened(m.state, CauseReread, 0)
 	}
 }
 
@@ -82,12 +83,12 @@ func (m *machine) dwellEdge(ev device.Event) {
 	case isRelease(ev, device.Approve) && h.second != 0 && ev.Mono-h.second <= m.rules.Hold:
 		h.done = true
 	default:
-		m.cancelHold("countdown broken off")
+		m.cancelHold(CauseBrokenOff)
 	}
 }
 
 // cancelHold forgets the press under way.
-func (m *machine) cancelHold(cause string) {
+func (m *machine) cancelHold(cause Cause) {
 	m.hold = hold{}
 	if m.state == StateHolding {
 		m.shift(StateReading, cause)
@@ -127,7 +128,7 @@ func (m *machine) ripe() bool {
 // tryComplete asks for the level once all else is there.
 func (m *machine) tryComplete() {
 	if m.state == StateHolding && !m.hold.dwell && m.now.mono >= m.hold.from+m.rules.Revoke {
-		m.disarm("held for too long")
+		m.disarm(CauseStuck)
 		return
 	}
 	if m.ripe() {
@@ -144,7 +145,7 @@ func (m *machine) finishHold(ev level) {
 	if m.hold.dwell {
 		switch {
 		case ripe && (ev.err != nil || ev.approve || ev.deny):
-			m.cancelHold("the second tap did not end")
+			m.cancelHold(CauseSecondTap)
 		case ripe:
 			m.complete()
 		}
@@ -158,7 +159,7 @@ func (m *machine) finishHold(ev level) {
 	}
 	switch {
 	case !down:
-		m.cancelHold("the level disagrees")
+		m.cancelHold(CauseLevel)
 	case ripe:
 		m.complete()
 	}
@@ -170,7 +171,7 @@ func (m *machine) complete() {
 	case StateIdle:
 		m.gestureMade()
 	case StateAdmin:
-		m.endPrompt(AdminConfirmed, "confirmed")
+		m.endPrompt(AdminConfirmed, CauseConfirmed)
 	case StateHolding:
 		h := m.hold
 		pressed := h.from

@@ -18,14 +18,15 @@ type judge struct {
 	lines [3]finger
 	slept time.Duration // mono: the last suspend
 
-	files     [maxTags + 1]file
-	onTop     uint8 // the card that has the panel, or 0
-	turn      int   // counts cards that came on top
-	served    [4]int
-	nextSince time.Duration // mono: NEXT REQUEST came on the glass, zero if it is not what was there last
-	prompted  time.Duration // mono: an administrative prompt came on the glass
-	passed    bool          // the shown number of taps was given
-	taps      int           // in the series under way
+	files      [maxTags + 1]file
+	onTop      uint8 // the card that has the panel, or 0
+	turn       int   // counts cards that came on top
+	served     [4]int
+	nextSince  time.Duration    // mono: NEXT REQUEST came on the glass, zero if it is not what was there last
+	prompted   time.Duration    // mono: the last page of an administrative prompt came on the glass
+	promptBest [2]time.Duration // how long its pages were there
+	passed     bool             // the shown number of taps was given
+	taps       int              // in the series under way
 
 	frozen, lost, gone bool
 	unread             bool // the levels cannot be read
@@ -181,7 +182,9 @@ func (j *judge) acknowledged(now instant) {
 	case StateNext:
 		j.nextSince = now.mono
 	case StateAdmin:
-		j.prompted = now.mono
+		if g.mark.page == g.mark.want {
+			j.prompted = now.mono
+		}
 	case StateChallenge:
 		j.taps = 0
 	case StateReading:
@@ -196,6 +199,10 @@ func (j *judge) leave(now instant) {
 	g := &j.glass
 	if g.known && g.mark.state == StateReading {
 		best := &j.files[g.mark.tag].best[g.mark.page-1]
+		*best = max(*best, now.mono-g.since)
+	}
+	if g.known && g.mark.state == StateAdmin {
+		best := &j.promptBest[g.mark.page-1]
 		*best = max(*best, now.mono-g.since)
 	}
 	if g.known && g.mark.state == StateChallenge {
@@ -320,7 +327,7 @@ func (j *judge) ended(tag uint8, o Outcome, now instant) {
 			j.blame("card %d expired at %v, opened at %v", tag, now.boot, f.opened)
 		}
 	case ExpiredUnseen:
-		if f.opened != 0 || f.announced == 0 || now.boot < f.announced+j.rules.Waiting-slack {
+		if f.opened != 0 || f.announced == 0 || now.boot < f.announced+j.waiting()-slack {
 			j.blame("card %d was left unseen at %v, announced at %v, opened at %v", tag, now.boot, f.announced, f.opened)
 		}
 	case Panicked:
@@ -335,7 +342,7 @@ func (j *judge) ended(tag uint8, o Outcome, now instant) {
 
 // journaled is a transition that the journal is told. It names the card that it is about.
 func (j *judge) journaled(t Transition) {
-	if tag := t.Inv[0]; t.Cause != "" && tag != 0 && (t.To == StateResult || t.From == t.To) {
+	if tag := t.Inv[0]; t.Cause != 0 && tag != 0 && (t.To == StateResult || t.From == t.To) {
 		j.told &^= 1 << tag
 	}
 }
@@ -346,6 +353,9 @@ func (j *judge) confirmed(now instant) {
 	if !g.known || g.mark.state != StateAdmin || g.mark.bar != 100 || j.prompted == 0 || j.prompted <= j.slept {
 		j.blame("a prompt is confirmed that is not on the glass")
 		return
+	}
+	if g.mark.want == 2 && j.promptBest[0] < j.rules.onGlass(promptWords) {
+		j.blame("a prompt is confirmed whose first page was not read")
 	}
 	if !j.kit.readsBack || !j.kit.deny {
 		if !j.passed {
@@ -395,7 +405,7 @@ func (j *judge) after(now instant, ticked bool) {
 			j.blame("card %d is pending without a display or buttons", tag)
 		case f.opened != 0 && now.boot >= f.opened+j.rules.reading(f.pages):
 			j.blame("card %d is pending after its deadline", tag)
-		case f.opened == 0 && f.announced != 0 && now.boot >= f.announced+j.rules.Waiting:
+		case f.opened == 0 && f.announced != 0 && now.boot >= f.announced+j.waiting():
 			j.blame("card %d waits after its window", tag)
 		}
 	}
@@ -406,6 +416,9 @@ func (j *judge) after(now instant, ticked bool) {
 		j.blame("deny was held alone for %v, and nothing panicked", j.rules.Panic)
 	}
 }
+
+// waiting is how long a card may go unopened once it is announced.
+func (j *judge) waiting() time.Duration { return j.rules.Waiting - j.rules.Next }
 
 // panicDue reports whether deny has plainly been held alone.
 func (j *judge) panicDue(now instant) bool {

@@ -103,7 +103,7 @@ func (k *keyed) machine(m *machine) {
 		k.num(int64(p[0]))
 	}
 	if m.prompt != nil {
-		k.num(int64(m.prompt.req.Kind))
+		k.num(int64(m.prompt.req.Kind), int64(len(m.prompt.pages)))
 	}
 	k.num(int64(len(m.bulletins)))
 	for _, b := range m.bulletins {
@@ -139,6 +139,9 @@ func (k *keyed) judge(j *judge) {
 			}
 		}
 	}
+	for _, best := range j.promptBest {
+		k.num(int64(best / time.Millisecond))
+	}
 	for _, n := range j.served {
 		k.num(int64(n))
 	}
@@ -147,9 +150,9 @@ func (k *keyed) judge(j *judge) {
 // TestKeyKnowsEveryField fails where the machine learns something that key does not tell apart.
 func TestKeyKnowsEveryField(t *testing.T) {
 	for typ, want := range map[reflect.Type]int{
-		reflect.TypeFor[machine](): 31, reflect.TypeFor[line](): 8, reflect.TypeFor[hold](): 7, reflect.TypeFor[held](): 4,
+		reflect.TypeFor[machine](): 32, reflect.TypeFor[line](): 8, reflect.TypeFor[hold](): 7, reflect.TypeFor[held](): 4,
 		reflect.TypeFor[challenge](): 5, reflect.TypeFor[pairing](): 3, reflect.TypeFor[taps](): 2, reflect.TypeFor[glass](): 8,
-		reflect.TypeFor[look](): 9, reflect.TypeFor[card](): 8, reflect.TypeFor[queue](): 2, reflect.TypeFor[kit](): 2,
+		reflect.TypeFor[look](): 9, reflect.TypeFor[card](): 8, reflect.TypeFor[prompt](): 5, reflect.TypeFor[queue](): 2, reflect.TypeFor[kit](): 2,
 	} {
 		if got := typ.NumField(); got != want {
 			t.Errorf("%v has %d fields, key was written for %d", typ, got, want)

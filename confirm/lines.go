@@ -46,8 +46,8 @@ func (m *machine) edge(ev device.Event) {
 	}
 	l := m.line(ev.Button)
 	sound := l.note(ev, m.now.mono)
-	if m.front != nil && len(m.front.presses) < maxPresses {
-		m.front.presses = append(m.front.presses, ev)
+	if c := m.course(); c != nil {
+		c.press(ev)
 	}
 	m.watchHeld(ev, sound)
 	if isPress(ev, device.Deny) && m.front != nil && m.front.came != 0 && ev.Mono >= m.front.came {
@@ -55,7 +55,7 @@ func (m *machine) edge(ev device.Event) {
 		return
 	}
 	if !sound {
-		m.disarm("edges were lost")
+		m.disarm(CauseEdgesLost)
 		if ev.Button != device.Deny {
 			return
 		}
@@ -65,7 +65,8 @@ func (m *machine) edge(ev device.Event) {
 		return
 	}
 	if ev.Edge == device.Release && sound {
-		l.up, l.upAt = true, ev.Mono
+		// The level may have been seen up after this edge: a press in between, told only now, is over.
+		l.up, l.upAt = true, max(l.upAt, ev.Mono)
 	}
 	switch m.state {
 	case StateIdle:
@@ -80,7 +81,7 @@ func (m *machine) edge(ev device.Event) {
 		m.challengeEdge(ev)
 	case StatePairing:
 		if ev.Button == device.Deny && ev.Edge == device.Press {
-			m.endPairing("closed at the box")
+			m.endPairing(CauseClosed)
 		}
 	case StateAdmin:
 		m.adminEdge(ev)
@@ -98,7 +99,7 @@ func (m *machine) level(ev level) {
 	m.finishHold(ev)
 	if m.heldTooLong() {
 		// No edge has come since the mint. Where the level is up, a release was lost, and nobody can say which one.
-		m.takeBack("held on")
+		m.takeBack(CauseHeldOn)
 	}
 	if m.panicRipe() { // also where the levels cannot be read: then the edges are the last word, and panic only takes rights away
 		m.panic()
@@ -112,14 +113,15 @@ func (m *machine) seen(b device.Button, down bool) {
 	if down {
 		return
 	}
+	told := !l.down // by an edge
 	l.down = false
-	if m.visible() && !l.up {
+	if m.visible() && !(l.up && told) {
 		l.up, l.upAt = true, m.now.mono
 	}
 }
 
 // disarm makes a new release, and after it a new press, necessary.
-func (m *machine) disarm(cause string) {
+func (m *machine) disarm(cause Cause) {
 	m.cancelHold(cause)
 	for b := range m.lines {
 		m.lines[b].up = false
@@ -143,13 +145,13 @@ func (m *machine) watchHeld(ev device.Event, sound bool) {
 		return
 	}
 	if !sound || ev.Mono < m.held.completed {
-		m.takeBack("the hold was broken")
+		m.takeBack(CauseHoldBroken)
 	}
 	m.held.active = false
 }
 
 // takeBack revokes the receipt of the hold that is watched.
-func (m *machine) takeBack(cause string) {
+func (m *machine) takeBack(cause Cause) {
 	m.do(revoke{m.held.inv})
 	m.do(notify{Notice{Kind: HoldRevoked, Inv: m.held.inv}})
 	m.do(journal{Transition{Boot: m.now.boot, Mono: m.now.mono, From: m.state, To: m.state, Inv: m.held.inv, Cause: cause}})

@@ -26,6 +26,7 @@ type kit struct {
 type machine struct {
 	rules Timings
 	kit   kit
+	large bool                                       // letters
 	draws func(*machine, look) (device.Frame, error) // render, or what tests that live through millions of presses put there
 
 	now  instant
@@ -62,8 +63,8 @@ type machine struct {
 	retry       time.Duration // boot: when a lost display is tried again
 }
 
-func newMachine(rules Timings, k kit) *machine {
-	return &machine{rules: rules, kit: k, draws: (*machine).render, state: StateIdle}
+func newMachine(rules Timings, k kit, large bool) *machine {
+	return &machine{rules: rules, kit: k, large: large, draws: (*machine).render, state: StateIdle}
 }
 
 // event is something that happened.
@@ -128,8 +129,8 @@ type (
 	revoke    struct{ inv capabilities.InvocationID }
 	revokeAll struct{}
 	answer    struct {
-		prompt  *prompt
-		outcome AdminOutcome
+		prompt   *prompt
+		decision AdminDecision
 	}
 	openPairing struct {
 		code  string
@@ -167,7 +168,7 @@ func (m *machine) step(now instant, dice uint64, ev event) []action {
 		m.deadline()
 	}
 	if m.pairing.open && now.boot >= m.pairing.until {
-		m.endPairing("time is up")
+		m.endPairing(CauseTimeUp)
 	}
 
 	switch ev := ev.(type) {
@@ -187,7 +188,7 @@ func (m *machine) step(now instant, dice uint64, ev event) []action {
 		m.ask(ev.prompt)
 	case unask:
 		if m.prompt == ev.prompt {
-			m.endPrompt(AdminWithdrawn, "withdrawn")
+			m.endPrompt(AdminWithdrawn, CauseWithdrawn)
 		}
 	case setIdle:
 		m.idle, m.idleRev = ev.idle, m.idleRev+1
@@ -200,7 +201,7 @@ func (m *machine) step(now instant, dice uint64, ev event) []action {
 			m.freeze()
 		}
 	case codeSpent:
-		m.endPairing("wrong codes")
+		m.endPairing(CauseWrongCodes)
 	case buttonsLost:
 		m.loseButtons()
 	}
@@ -215,24 +216,25 @@ func (m *machine) do(a action) { m.out = append(m.out, a) }
 
 // to changes the state. until is the new state's deadline on the boot clock, or zero. Every change asks for a new picture, so
 // that whatever is on the glass counts as another screen's until the display acknowledges.
-func (m *machine) to(s State, until time.Duration, cause string) {
+func (m *machine) to(s State, until time.Duration, cause Cause) {
 	m.journal(s, cause)
 	m.state, m.until, m.hold = s, until, hold{}
 	m.renew()
 }
 
 // shift changes between states that share a picture and a deadline.
-func (m *machine) shift(s State, cause string) {
+func (m *machine) shift(s State, cause Cause) {
 	m.journal(s, cause)
 	m.state = s
 }
 
-func (m *machine) journal(s State, cause string) {
+func (m *machine) journal(s State, cause Cause) {
 	tr := Transition{Boot: m.now.boot, Mono: m.now.mono, From: m.state, To: s, Cause: cause}
 	if m.front != nil {
 		tr.Inv = m.front.req.Inv
 	}
 	m.do(journal{tr})
+	m.happened(s, cause, 0)
 }
 
 // tick does whatever has become due.
@@ -246,7 +248,7 @@ func (m *machine) tick() {
 func (m *machine) deadline() {
 	switch m.state {
 	case StateNext:
-		m.to(StateWaiting, m.now.boot+m.rules.Waiting, "front card")
+		m.to(StateWaiting, m.now.boot+m.rules.Waiting-m.rules.Next, CauseAnnounced)
 	case StateWaiting:
 		m.end(Decision{Outcome: ExpiredUnseen})
 	case StateReading, StateArmed, StateHolding:
@@ -255,19 +257,19 @@ func (m *machine) deadline() {
 		if m.front != nil {
 			m.end(Decision{Outcome: Expired})
 		} else {
-			m.endPrompt(AdminExpired, "expired")
+			m.endPrompt(AdminExpired, CauseExpired)
 		}
 	case StateAdmin:
-		m.endPrompt(AdminExpired, "expired")
+		m.endPrompt(AdminExpired, CauseExpired)
 	case StatePairing:
-		m.endPairing("time is up")
+		m.endPairing(CauseTimeUp)
 	case StateResult, StatePanic:
-		m.advance("shown")
+		m.advance(CauseShown)
 	}
 }
 
 // advance moves on to the next card, to what the box has to say, or to the idle screen.
-func (m *machine) advance(cause string) {
+func (m *machine) advance(cause Cause) {
 	if m.pairing.open {
 		m.to(StatePairing, m.pairing.until, cause)
 		return

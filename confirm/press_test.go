@@ -42,8 +42,8 @@ func TestReadThenHoldApproves(t *testing.T) {
 		if d.Mode != confirm.ModeHold || d.Fronted == 0 || d.Fronted > d.Expires {
 			t.Errorf("mode %d, fronted %v", d.Mode, d.Fronted)
 		}
-		if len(d.Presses) != 2*len(pages)+1 { // a tap to open, one a page turn, and the last press
-			t.Errorf("%d edges recorded for %d pages", len(d.Presses), len(pages))
+		if len(d.Course.Presses) != 2*len(pages)+1 { // a tap to open, one a page turn, and the last press
+			t.Errorf("%d edges recorded for %d pages", len(d.Course.Presses), len(pages))
 		}
 		if _, err := b.desk.Redeem(d.Receipt, binding(r)); err != nil {
 			t.Error(err)

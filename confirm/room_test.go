@@ -3,6 +3,7 @@ package confirm
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"assent.home.arpa/capabilities"
@@ -53,7 +54,7 @@ var errNoAck = errors.New("no acknowledgement")
 // bulletins are what the room has to say.
 var bulletins = []Bulletin{{ID: [32]byte{1}, Pages: make([]screen.Page, 2)}, {ID: [32]byte{2}, Pages: make([]screen.Page, 1)}}
 
-// promptWords is the length of the room's administrative prompt.
+// promptWords is the length of a page of the room's administrative prompts.
 const promptWords = 10
 
 // wordsOf is how many code points a page of the room's cards has.
@@ -61,12 +62,16 @@ func wordsOf(page int) int { return 12 + 8*page }
 
 // deck holds the pages of the cards. They carry a mark where others have a picture.
 type deck struct {
-	pages  [maxTags + 1][3][]screen.Page // by tag and by number of pages
-	people [4]string
+	pages   [maxTags + 1][3][]screen.Page // by tag and by number of pages
+	people  [4]string
+	prompts [2][]screen.Page // of one page and of two
 }
 
 func newDeck() *deck {
 	d := &deck{people: [4]string{"ann", "bob", "cem", "dee"}}
+	for n := range d.prompts {
+		d.prompts[n] = slices.Repeat([]screen.Page{{CodePoints: promptWords}}, n+1)
+	}
 	for tag := range d.pages {
 		for n := range 3 {
 			for i := range n + 1 {
@@ -92,6 +97,8 @@ func sketch(m *machine, l look) (device.Frame, error) {
 		if m.front != nil {
 			f[1] = m.front.req.Inv[0]
 		}
+	case StateAdmin:
+		f[0], f[2], f[4] = byte(l.state), byte(l.page+1), byte(len(m.prompt.pages))
 	case StateBulletin:
 		f[0], f[2], f[4] = byte(l.state), byte(l.page+1), m.bulletins[0].ID[0]
 	default:
@@ -106,7 +113,7 @@ func read(f *device.Frame) mark {
 }
 
 func newRoom(d *deck, rules Timings, k kit) *room {
-	r := &room{deck: d, m: *newMachine(rules, k), now: instant{boot: time.Hour, mono: time.Hour}}
+	r := &room{deck: d, m: *newMachine(rules, k, false), now: instant{boot: time.Hour, mono: time.Hour}}
 	r.m.draws = sketch
 	r.j = judge{rules: rules, kit: k}
 	r.step(tick{})
@@ -164,7 +171,7 @@ func (r *room) once(ev event) {
 			if a.prompt == r.prompt {
 				r.prompt = nil
 			}
-			if a.outcome == AdminConfirmed {
+			if a.decision.Outcome == AdminConfirmed {
 				r.j.confirmed(r.now)
 			}
 		case openPairing:
@@ -336,7 +343,8 @@ func (r *room) ask() {
 	if r.prompt != nil {
 		return
 	}
-	r.prompt = &prompt{req: AdminRequest{Kind: AdminFeed, Title: "Feed", Text: "pi.hole"}, codePoints: promptWords}
+	r.j.promptBest = [2]time.Duration{}
+	r.prompt = &prompt{req: AdminRequest{Kind: AdminFeed}, pages: r.deck.prompts[r.steps%2]}
 	r.step(ask{r.prompt})
 }
 
@@ -439,7 +447,7 @@ func (r *room) until(h happening) time.Duration {
 		if f := &j.files[j.onTop]; f.opened != 0 {
 			boot = f.opened + j.rules.reading(f.pages)
 		} else if f.announced != 0 {
-			boot = f.announced + j.rules.Waiting
+			boot = f.announced + j.waiting()
 		}
 	case toTap:
 		mono = r.now.mono + 100*time.Millisecond

@@ -41,7 +41,7 @@ func (d *Desk) Run(ctx context.Context) error {
 	}
 	defer close(d.closed)
 	l := &loop{
-		d: d, m: newMachine(d.cfg.Timings, d.kit),
+		d: d, m: newMachine(d.cfg.Timings, d.kit, d.cfg.Large),
 		canvas: make(chan draw, 1), drawn: make(chan drawn, 1), events: d.cfg.Buttons.Events(),
 	}
 	gone := make(chan struct{})
@@ -234,7 +234,7 @@ func (l *loop) perform(a action) {
 		d.ledger.revokeAll()
 	case answer:
 		if a.prompt.reply != nil {
-			a.prompt.reply <- a.outcome
+			a.prompt.reply <- a.decision
 		}
 	case openPairing:
 		d.codes.open(a.code, a.until)

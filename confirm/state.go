@@ -43,5 +43,5 @@ type Transition struct {
 	Boot, Mono time.Duration
 	From, To   State
 	Inv        capabilities.InvocationID // of the card in front, or zero
-	Cause      string                    // a few words of ours, never text of a request
+	Cause      Cause
 }

@@ -1,6 +1,8 @@
 package confirm_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,8 +15,7 @@ import (
 func TestUnopenedExpiresUnseen(t *testing.T) {
 	inBox(t, func(b *box) {
 		p := b.ask(request(1))
-		b.hands.Wait(time.Second) // NEXT REQUEST; the window opens now
-		b.hands.Wait(179 * time.Second)
+		b.hands.Wait(179 * time.Second) // the first of them shows NEXT REQUEST
 		p.undecided()
 		b.hands.Wait(time.Second)
 		p.want(confirm.ExpiredUnseen)
@@ -54,22 +55,91 @@ func TestOpenedExpires(t *testing.T) {
 	}
 }
 
+// TestReadingIsBounded: long texts get 300 s, and more only where their pages cannot be read in that.
 func TestReadingIsBounded(t *testing.T) {
-	r := request(1)
-	for len(r.Card.Text) < 4000 {
-		r.Card.Text += "as many words as the panel takes, "
+	for name, c := range map[string]struct {
+		letters int
+		large   bool
+		window  time.Duration // 0: what the pages need
+	}{
+		"long":        {2000, false, 300 * time.Second},
+		"large":       {900, true, 300 * time.Second},
+		"large, long": {2000, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := request(1)
+			r.Card.Text, r.Card.Large = words(c.letters), c.large
+			inBox(t, func(b *box) {
+				window := c.window
+				if window == 0 {
+					for _, p := range b.pages(r) {
+						window += 2 * onGlass(p)
+					}
+					window += 1500 * time.Millisecond
+				}
+				p := b.ask(r)
+				b.reach()
+				b.hands.Tap(approve)
+				b.hands.Wait(window - 150*time.Millisecond)
+				p.undecided()
+				b.hands.Wait(50 * time.Millisecond)
+				p.want(confirm.Expired)
+			})
+		})
 	}
+}
+
+// words is a text of n code points.
+func words(n int) string { return strings.Repeat("words as they come, ", n/20+1)[:n-1] + "." }
+
+// TestWhatIsAllowedCanBeRead: a text of the longest that a capability may show can be read to the end and approved in its window,
+// however large the letters and whoever reads it (W3, W12).
+func TestWhatIsAllowedCanBeRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		large bool
+		more  []option
+	}{
+		"plain":        {false, nil},
+		"large":        {true, nil},
+		"large, dwell": {true, []option{dwell}},
+		"large, slow":  {true, []option{func(cfg *confirm.Config, _ *box) { cfg.Timings = confirm.DefaultTimings().Unhurried() }}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := request(1)
+			r.Card.Text, r.Card.Large = words(2000), c.large
+			inBox(t, func(b *box) {
+				p := b.ask(r)
+				b.reach()
+				b.read(r)
+				if name == "large, dwell" {
+					b.hands.Tap(approve)
+					b.hands.Wait(6100 * time.Millisecond)
+					b.hands.Tap(approve)
+				} else {
+					b.hands.Hold(approve, fullHold)
+				}
+				d := p.want(confirm.Approved)
+				if d.ScreenDigest != screen.Digest(b.pages(r)) {
+					t.Error("the digest does not cover all of it")
+				}
+			}, c.more...)
+		})
+	}
+}
+
+// TestWhatNobodyCouldReadIsRefused: a box for each letter, on a page of its own, is beyond every window.
+func TestWhatNobodyCouldReadIsRefused(t *testing.T) {
+	r := request(1)
+	r.Card.Text, r.Card.Large = strings.Repeat("\u00a0", 600), true
 	inBox(t, func(b *box) {
-		if n := len(b.pages(r)); n < 42 {
-			t.Fatalf("only %d pages", n)
-		}
 		p := b.ask(r)
-		b.reach()
-		b.hands.Tap(approve)
-		b.hands.Wait(299 * time.Second)
-		p.undecided()
-		b.hands.Wait(time.Second)
-		p.want(confirm.Expired)
+		var bad *screen.UndisplayableError
+		if !p.decided() || !errors.As(p.err, &bad) || bad.Reason != screen.TooLong {
+			t.Errorf("got %v", p.err)
+		}
+		if b.passed(confirm.StateNext) {
+			t.Error("something of it reached the panel")
+		}
 	})
 }
 
@@ -117,12 +187,12 @@ func TestWallClockIsIrrelevant(t *testing.T) {
 				p.undecided()
 				want := screen.DrawWaiting(screen.Waiting{
 					Phone: "KITCHEN", Title: "Search Wikipedia for", Destination: "wikipedia.org",
-					Pages: len(b.pages(request(1))), Left: 175 * time.Second,
+					Pages: len(b.pages(request(1))), Left: 174 * time.Second,
 				})
 				if b.panel.Glass() != want {
-					t.Error("the panel does not show 175 s left")
+					t.Error("the panel does not show 174 s left")
 				}
-				b.hands.Wait(174 * time.Second)
+				b.hands.Wait(173 * time.Second)
 				p.undecided()
 				b.hands.Wait(time.Second)
 				p.want(confirm.ExpiredUnseen)
@@ -154,7 +224,7 @@ func TestSuspendCounts(t *testing.T) {
 		b.hands.Wait(3 * time.Second)
 		b.hands.Hold(approve, fullHold)
 		d := p.want(confirm.Approved)
-		if d.Shown <= d.Presses[len(d.Presses)-2].Mono {
+		if d.Shown <= d.Course.Presses[len(d.Course.Presses)-2].Mono {
 			t.Error("the receipt names the draw before the suspend")
 		}
 	})

@@ -3,16 +3,20 @@ package confirm
 import (
 	"errors"
 	"time"
+
+	"assent.home.arpa/confirm/screen"
 )
 
 // Timings are the panel's rules in numbers. Deadlines count on the boot-time clock, holds and page times on the monotonic
 // one. DefaultTimings is what ships; the zero value is replaced by it.
 type Timings struct {
-	Waiting time.Duration // a front card that nobody opens ends as expired_unseen
+	Waiting time.Duration // a front card that nobody opens ends as expired_unseen; counts from NEXT REQUEST on
 
 	Reading      time.Duration // from the tap that opens a card, for up to two pages
 	PerPage      time.Duration // more reading time for each page beyond two
-	MaxReading   time.Duration
+	MaxReading   time.Duration // of that
+	Pace         int           // the window is never shorter than so many times what the pages must stay …
+	Longest      time.Duration // … and a card that would take longer than this is refused before it is shown
 	PageMin      time.Duration // a page stays at least this long …
 	PerCodePoint time.Duration // … and this much longer for each of its code points
 
@@ -44,6 +48,8 @@ func DefaultTimings() Timings {
 		Reading:      60 * time.Second,
 		PerPage:      6 * time.Second,
 		MaxReading:   300 * time.Second,
+		Pace:         2,
+		Longest:      15 * time.Minute,
 		PageMin:      700 * time.Millisecond,
 		PerCodePoint: 15 * time.Millisecond,
 
@@ -72,12 +78,18 @@ const DwellCountdown = 6 * time.Second
 
 func (t Timings) validate() error {
 	for _, d := range []time.Duration{
-		t.Waiting, t.Reading, t.PerPage, t.MaxReading, t.PageMin, t.PerCodePoint, t.Tap, t.Hold, t.Revoke, t.Spend, t.Next, t.Result,
+		t.Waiting, t.Reading, t.PerPage, t.MaxReading, t.PageMin, t.PerCodePoint, t.Longest, t.Tap, t.Hold, t.Revoke, t.Spend, t.Next, t.Result,
 		t.Panic, t.AdminHold, t.AdminPrompt, t.Gesture, t.Pairing, t.Quiet, t.DrawTimeout, t.Retry,
 	} {
 		if d <= 0 {
 			return errors.New("confirm: every timing but the dwell must be positive")
 		}
+	}
+	if t.Pace < 1 || t.Longest < t.MaxReading {
+		return errors.New("confirm: a window holds the pages at least once, and the longest is no shorter than others")
+	}
+	if t.Waiting <= t.Next {
+		return errors.New("confirm: a card must wait for longer than NEXT REQUEST lasts")
 	}
 	if t.Dwell < 0 || t.Tap >= t.Hold || t.Hold >= t.Revoke {
 		return errors.New("confirm: a tap must be shorter than a hold, and a hold than the time after which it is revoked")
@@ -85,9 +97,35 @@ func (t Timings) validate() error {
 	return nil
 }
 
-// reading returns how long a card of n pages may be read.
+// Unhurried returns the numbers for people who need more time to read.
+func (t Timings) Unhurried() Timings {
+	t.Reading, t.PerPage, t.MaxReading, t.Pace = 2*t.Reading, 2*t.PerPage, 2*t.MaxReading, t.Pace+1
+	t.AdminPrompt = 2 * t.AdminPrompt
+	return t
+}
+
+// window returns how long a card may be read from the tap that opens it on.
+func (t Timings) window(pages []screen.Page) time.Duration {
+	return max(t.reading(len(pages)), t.needed(pages))
+}
+
+// needed is a time in which somebody without haste can have read pages and given a press, however many there are.
+func (t Timings) needed(pages []screen.Page) time.Duration {
+	sum := max(t.Hold, t.Dwell+2*t.Tap)
+	for _, p := range pages {
+		sum += time.Duration(t.Pace) * t.onGlass(p.CodePoints)
+	}
+	return sum
+}
+
+// reading returns how long a card of n pages may be read if its pages are of a usual length.
 func (t Timings) reading(n int) time.Duration {
 	return min(t.Reading+time.Duration(max(0, n-2))*t.PerPage, t.MaxReading)
+}
+
+// prompt returns how long an administrative prompt may be read and answered.
+func (t Timings) prompt(pages []screen.Page) time.Duration {
+	return max(t.AdminPrompt+time.Duration(max(0, len(pages)-2))*t.PerPage, t.needed(pages)+t.AdminHold)
 }
 
 // onGlass returns how long a page of n code points must be shown before it counts as read.

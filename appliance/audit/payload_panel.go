@@ -9,10 +9,13 @@ import (
 // PanelState is what the panel was doing. The numbers are confirm.State's. The zero value is invalid.
 type PanelState uint8
 
-// The first and the last of the states; names are in panelStates. Do not renumber.
+// The states that readers look for, and the last; all of them are in panelStates. Do not renumber.
 const (
-	PanelIdle     PanelState = 1
-	PanelBulletin PanelState = 13
+	PanelNext      PanelState = 2
+	PanelWaiting   PanelState = 3
+	PanelReading   PanelState = 4
+	PanelChallenge PanelState = 5
+	PanelBulletin  PanelState = 13
 )
 
 // panelStates are the names of the states from 1 on.
@@ -30,11 +33,8 @@ func (s PanelState) String() string {
 // PanelCause is why the panel went from a state to another. The numbers are confirm.Cause's. The zero value is invalid.
 type PanelCause uint8
 
-// The causes that readers look for; all of them are in panelCauses. Do not renumber.
-const (
-	PanelOpened PanelCause = 3
-	PanelDrawn  PanelCause = 4 // no transition: a picture came on the glass
-)
+// PanelDrawn is no transition: a picture came on the glass. All causes are in panelCauses. Do not renumber.
+const PanelDrawn PanelCause = 4
 
 // panelCauses are the names of the causes from 1 on.
 var panelCauses = [...]string{

@@ -196,9 +196,9 @@ func (g *guard) compose(receiptKey, grantKey ed25519.PrivateKey) (err error) {
 	o := g.opts
 	g.desk, err = confirm.New(confirm.Config{
 		Display: o.Display, Buttons: o.Buttons, Lamp: o.Lamp, Clock: o.Clock, BootID: o.BootID, Key: receiptKey,
-		Timings: timings(o),
+		Timings: timings(o), Large: o.Config.Panel.Large,
 		Journal: func(t confirm.Transition) {
-			g.log.Debug("panel", "from", t.From.String(), "to", t.To.String(), "cause", t.Cause, "inv", t.Inv.String())
+			g.log.Debug("panel", "from", t.From.String(), "to", t.To.String(), "cause", t.Cause.String(), "inv", t.Inv.String())
 		},
 	})
 	if err != nil {
@@ -233,7 +233,7 @@ func timings(o Options) confirm.Timings {
 		t.Dwell = confirm.DwellCountdown
 	}
 	if o.Config.Panel.Slow {
-		t.Reading, t.PerPage = 2*t.Reading, 2*t.PerPage
+		t = t.Unhurried()
 	}
 	return t
 }

@@ -76,6 +76,11 @@ func TestFromAskToResult(t *testing.T) {
 		if len(approvals) != 2 || approvals[0].Outcome != audit.Approved || approvals[1].Outcome != audit.Denied || len(approvals[0].Presses) == 0 {
 			t.Errorf("approvals %+v", approvals)
 		}
+		for i, a := range approvals {
+			if n := len(a.Steps); n < 5 || a.Steps[0].State.String() != "next" || a.Steps[n-1].Cause.String() != a.Outcome.String() || a.LeftOut != 0 {
+				t.Errorf("approval %d tells %+v", i, a.Steps)
+			}
+		}
 		if e := find[*audit.EffectRecord](records); len(e) != 2 || e[1].Status != capabilities.Done {
 			t.Errorf("effects %+v", e)
 		}

@@ -32,6 +32,7 @@ import (
 	"assent.home.arpa/appliance/wire"
 	"assent.home.arpa/capabilities/executor/executortest"
 	"assent.home.arpa/capabilities/registry"
+	"assent.home.arpa/confirm/screen"
 	"assent.home.arpa/device"
 	"assent.home.arpa/device/devicetest"
 )
@@ -329,6 +330,14 @@ func (h *house) pair(name string) *phone {
 		done <- r
 	}()
 	h.hands.Wait(3 * time.Second)
+	pages, err := screen.AdminPages("Pair this phone?", name, h.large)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for range pages[1:] {
+		h.hands.Tap(device.Approve)
+		h.hands.Wait(3 * time.Second)
+	}
 	h.hands.HoldBoth(4 * time.Second)
 	synctest.Wait()
 	var r *ipc.PairReply

@@ -39,29 +39,31 @@ func (g *guard) pair(ctx context.Context, m *ipc.Pair) *ipc.PairReply {
 	if err := g.phones.check(m.Name, m.Key); err != nil {
 		return notPaired(codePairingName, err.Error())
 	}
-	outcome, err := g.desk.AskAdmin(ctx, confirm.AdminRequest{Kind: confirm.AdminPair, Title: "Pair this phone?", Text: m.Name})
+	d, err := g.desk.AskAdmin(ctx, confirm.AdminRequest{Kind: confirm.AdminPair, Title: "Pair this phone?", Text: m.Name})
 	if err != nil {
 		g.log.Error("pairing prompt", "err", err)
 		return notPaired(capabilities.CodeDisplayUnavailable, "the box's display does not answer; nothing can be paired")
 	}
 	record := audit.Admin{
-		Action: audit.AdminPair, Outcome: adminOutcome(outcome), By: audit.ByBox,
+		Action: audit.AdminPair, By: audit.ByBox,
 		After: sha256.Sum256(m.Key), Text: sha256.Sum256([]byte(m.Name)),
 	}
-	text, _ := audit.BlobOf(audit.BlobAdmin, [16]byte{}, []byte(m.Name))
-	if outcome != confirm.AdminConfirmed {
-		switch outcome {
+	entries := asked(&record, d)
+	if d.Outcome != confirm.AdminConfirmed {
+		record.Pages = nil // the phone's name is nobody's business if it was not accepted
+		switch d.Outcome {
 		case confirm.AdminDenied, confirm.AdminExpired, confirm.AdminPanicked: // decided at the box, so always recorded
 			g.record(ctx, record)
 		default:
 			g.note(ctx, audit.KindAdmin, uint8(audit.AdminPair), record)
 		}
-		return refusedPairing(outcome)
+		return refusedPairing(d.Outcome)
 	}
 	// The press counts from here on, whether the gateway is still there or not.
 	ctx = context.WithoutCancel(ctx)
 	record.Slot, record.Role = g.phones.upcoming()
-	if err := g.journal.Barrier(ctx, text, audit.Entry{Payload: record}); err != nil {
+	text, _ := audit.BlobOf(audit.BlobAdmin, [16]byte{}, []byte(m.Name))
+	if err := g.journal.Barrier(ctx, append(entries, text, audit.Entry{Payload: record})...); err != nil {
 		return notPaired(capabilities.CodeAuditUnavailable, "the box cannot write its audit, so it pairs no phone")
 	}
 	ph, err := g.phones.add(m.Name, m.Key)
@@ -89,22 +91,4 @@ func refusedPairing(o confirm.AdminOutcome) *ipc.PairReply {
 		return notPaired(capabilities.CodeFrozen, "the box is frozen; it can only be released with its buttons")
 	}
 	return notPaired(codePairingDenied, "this phone was not accepted at the box")
-}
-
-func adminOutcome(o confirm.AdminOutcome) audit.ApprovalOutcome {
-	switch o {
-	case confirm.AdminConfirmed:
-		return audit.Approved
-	case confirm.AdminDenied:
-		return audit.Denied
-	case confirm.AdminExpired:
-		return audit.Expired
-	case confirm.AdminPanicked:
-		return audit.Panicked
-	case confirm.AdminDisplayLost:
-		return audit.DisplayLost
-	case confirm.AdminBusy, confirm.AdminNoGesture:
-		return audit.Busy
-	}
-	return audit.Withdrawn
 }

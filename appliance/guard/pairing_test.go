@@ -90,6 +90,12 @@ func TestPairingNeedsTheCodeAndTheBox(t *testing.T) {
 		for _, a := range find[*audit.Admin](h.records()) {
 			if a.Action == audit.AdminPair && a.Outcome == audit.Approved && a.By == audit.ByBox && a.Slot != 0 {
 				paired++
+				if a.Shown == 0 || a.Shown >= a.Pressed || a.Pressed >= a.Completed || len(a.Presses) < 2 || len(a.Pages) != 1 || len(a.Steps) < 3 || a.ScreenDigest == (audit.Digest{}) {
+					t.Errorf("a pairing is recorded without how it was accepted: %+v", a)
+				}
+			}
+			if a.Action == audit.AdminPair && a.Outcome == audit.Denied && (len(a.Steps) < 3 || len(a.Pages) != 0) {
+				t.Errorf("a refused pairing is recorded as %+v", a)
 			}
 		}
 		if paired != 2 {

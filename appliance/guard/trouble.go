@@ -52,9 +52,9 @@ func idleNote(t ipc.AuditTrouble, unknown int) (note, hint string) {
 // Until somebody there says so nothing is executed, and nothing of the damaged log is touched.
 func (g *guard) offerNewLog(ctx context.Context) {
 	const title, text = "Begin a new log?", "The damaged one is kept aside"
-	outcome, err := g.desk.AskAdmin(ctx, confirm.AdminRequest{Kind: confirm.AdminReset, Title: title, Text: text})
-	if err != nil || outcome != confirm.AdminConfirmed {
-		g.log.Warn("no new log was begun", "outcome", outcome.String(), "err", err) // there is no audit to hold a no
+	d, err := g.desk.AskAdmin(ctx, confirm.AdminRequest{Kind: confirm.AdminReset, Title: title, Text: text})
+	if err != nil || d.Outcome != confirm.AdminConfirmed {
+		g.log.Warn("no new log was begun", "outcome", d.Outcome.String(), "err", err) // there is no audit to hold a no
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -68,9 +68,9 @@ func (g *guard) offerNewLog(ctx context.Context) {
 		g.log.Error("inbox not stored", "err", err)
 	}
 	blob, digest := audit.BlobOf(audit.BlobAdmin, [16]byte{}, []byte(title+"\n"+text))
-	g.record(ctx, audit.Admin{
-		Action: audit.AdminReset, Outcome: audit.Approved, By: audit.ByBox, Subject: "log, kept in " + kept.Dir, Before: kept.Link, Text: digest,
-	}, blob)
+	act := audit.Admin{Action: audit.AdminReset, By: audit.ByBox, Subject: "log, kept in " + kept.Dir, Before: kept.Link, Text: digest}
+	blobs := append(asked(&act, d), blob)
+	g.record(ctx, act, blobs...)
 	g.showIdle()
 }
 
@@ -78,15 +78,17 @@ func (g *guard) offerNewLog(ctx context.Context) {
 // export holds is given up by itself; this is for what nobody has a copy of.
 func (g *guard) offerRoom(ctx context.Context, last uint32) {
 	const title, text = "Make room?", "Delete oldest 1/4 of record"
-	outcome, err := g.desk.AskAdmin(ctx, confirm.AdminRequest{Kind: confirm.AdminPrune, Title: title, Text: text})
+	d, err := g.desk.AskAdmin(ctx, confirm.AdminRequest{Kind: confirm.AdminPrune, Title: title, Text: text})
 	if err != nil {
 		g.log.Warn("nothing was removed from the record", "err", err)
 		return
 	}
 	blob, digest := audit.BlobOf(audit.BlobAdmin, [16]byte{}, []byte(title+"\n"+text))
-	act := audit.Admin{Action: audit.AdminPrune, Outcome: adminOutcome(outcome), By: audit.ByBox, Text: digest}
+	act := audit.Admin{Action: audit.AdminPrune, By: audit.ByBox, Text: digest}
 	ctx = context.WithoutCancel(ctx)
-	if outcome != confirm.AdminConfirmed {
+	asked(&act, d)
+	act.Pages = nil // a full record has no room for pictures; the text tells as much
+	if d.Outcome != confirm.AdminConfirmed {
 		g.record(ctx, act, blob)
 		return
 	}

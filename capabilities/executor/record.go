@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"crypto/sha256"
+	"math"
 	"time"
 
 	"assent.home.arpa/appliance/audit"
@@ -11,6 +12,7 @@ import (
 	"assent.home.arpa/capabilities"
 	"assent.home.arpa/capabilities/policy"
 	"assent.home.arpa/confirm"
+	"assent.home.arpa/confirm/screen"
 	"assent.home.arpa/device"
 )
 
@@ -234,8 +236,9 @@ func (c *call) approvalEntries() []audit.Entry {
 		Outcome: audit.ApprovalOutcome(d.Outcome), Receipt: ev.COSE, ScreenDigest: d.ScreenDigest,
 		ArgsDigest: c.args, RequestDigest: c.request, PageCount: uint16(len(d.Pages)), Queued: c.queued, Fronted: d.Fronted, Mode: audit.Mode(d.Mode),
 		Shown: max(0, d.Shown), Pressed: max(0, d.Pressed), Completed: max(0, d.Completed), Expires: max(0, d.Expires),
-		By: c.withdrawn.by, Presses: lastPresses(d.Presses),
+		By: c.withdrawn.by, Presses: d.Course.Presses,
 	}
+	a.Steps, a.LeftOut = Steps(d.Course)
 	switch d.Outcome {
 	case confirm.Approved, confirm.Denied, confirm.Expired, confirm.ExpiredUnseen, confirm.Panicked:
 		a.By = audit.ByBox
@@ -245,26 +248,31 @@ func (c *call) approvalEntries() []audit.Entry {
 	}
 	var entries []audit.Entry
 	if c.spec.Log > capabilities.LogOmit {
-		entries, a.Pages = c.pictures()
+		entries, a.Pages = Pictures(c.inv, d.Pages)
 	}
 	return append(entries, c.entry(a))
 }
 
-// pictures packs the drawn pages, frame after frame, in as few blobs as they fit.
-func (c *call) pictures() (entries []audit.Entry, digests []audit.Digest) {
-	pages := c.decision.Pages
+// Pictures packs the drawn pages, frame after frame, in as few blobs as they fit.
+func Pictures(inv [16]byte, pages []screen.Page) (entries []audit.Entry, digests []audit.Digest) {
 	for len(pages) > 0 && len(digests) < audit.MaxPageBlobs {
 		n := min(len(pages), pagesPerBlob)
 		b := make([]byte, 0, n*len(device.Frame{}))
 		for i := range pages[:n] {
 			b = append(b, pages[i].Frame[:]...)
 		}
-		blob, digest := audit.BlobOf(audit.BlobPages, c.inv, b)
+		blob, digest := audit.BlobOf(audit.BlobPages, inv, b)
 		entries, digests, pages = append(entries, blob), append(digests, digest), pages[n:]
 	}
 	return entries, digests
 }
 
-func lastPresses(p []device.Event) []device.Event {
-	return p[max(0, len(p)-audit.MaxPresses):]
+// Steps is what happened at the panel as the audit holds it.
+func Steps(c confirm.Course) (steps []audit.PanelStep, leftOut uint16) {
+	for _, s := range c.Steps {
+		steps = append(steps, audit.PanelStep{
+			At: max(0, s.Mono), State: audit.PanelState(s.State), Cause: audit.PanelCause(s.Cause), Page: uint16(s.Page),
+		})
+	}
+	return steps, uint16(min(c.LeftOut, math.MaxUint16))
 }

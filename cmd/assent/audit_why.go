@@ -239,19 +239,33 @@ func (a *app) printStep(s story.Step, show *pictures, details bool) {
 		return
 	}
 	if p := s.Press; p != nil {
-		for _, e := range p.Edges {
-			at, side := float64(e.At)/1e9, "after"
-			if at < 0 {
-				at, side = -at, "before"
-			}
-			fmt.Fprintf(a.out, "      %s: %s, %.3f s %s the last page was drawn\n", e.Button, e.Edge, at, side)
-		}
+		a.printPress(p)
 	}
 	for _, f := range s.Facts {
 		fmt.Fprintf(a.out, "      %s: %s\n", f.Name, f.Value)
 	}
 	for _, l := range s.Literals {
 		fmt.Fprintf(a.out, "      digest of %s: %s\n", l.Name, l.Digest)
+	}
+}
+
+// printPress prints what the panel and the fingers did, line by line.
+func (a *app) printPress(p *story.Press) {
+	line := func(what string, ns int64) {
+		at, side := float64(ns)/1e9, "after"
+		if at < 0 {
+			at, side = -at, "before"
+		}
+		fmt.Fprintf(a.out, "      %s, %.3f s %s %s\n", what, at, side, p.Since)
+	}
+	for i, m := range p.Moves {
+		if i == audit.StepsFirst && p.LeftOut > 0 {
+			fmt.Fprintf(a.out, "      (%d more that the log left out)\n", p.LeftOut)
+		}
+		line("panel: "+m.Text, m.At)
+	}
+	for _, e := range p.Edges {
+		line(e.Button+": "+e.Edge, e.At)
 	}
 }
 

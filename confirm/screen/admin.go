@@ -3,39 +3,67 @@ package screen
 import (
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"rsc.io/qr"
 
 	"assent.home.arpa/device"
 )
 
-// DrawAdmin is the prompt for a change of the box itself. It is inverse, so that nobody takes it for a request, and asks
-// for both buttons. Title and text must fit on the one picture: three rows, or three besides the title if the small
-// face can draw it. What does not fit or cannot be drawn is an *UndisplayableError, as nothing is cut.
-func DrawAdmin(title, text string, left time.Duration, hold float64) (device.Frame, error) {
-	var f device.Frame
+// MaxAdminPages bounds a prompt for a change of the box: nobody reads more than that to the end.
+const MaxAdminPages = 32
+
+// The header of prompts whose title the low face cannot draw, or that have several pages.
+const (
+	labelChange      = "CHANGE OF THE BOX"
+	labelChangeLarge = "CHANGE"
+)
+
+// AdminPages draws the prompt for a change of the box itself. It is inverse, so that nobody takes it for a request. The title is
+// in the header where that can draw it and one page holds the text; else it stands above the text, and pages are numbered. In
+// large letters all of it is on the pages. An error wraps *UndisplayableError and names the field, or is ErrEmpty; what takes
+// more than MaxAdminPages is too long.
+func AdminPages(title, text string, large bool) ([]Page, error) {
 	for _, field := range []struct{ name, text string }{{"title", title}, {"text", text}} {
 		if err := Check(field.text); err != nil {
-			return f, fmt.Errorf("%s: %w", field.name, err)
+			return nil, fmt.Errorf("%s: %w", field.name, err)
 		}
 	}
-	rows := flow{face: plainFace(), paged: true}
-	if fitsSmall(title, smallColumns) {
-		header(&f, title, "")
-	} else {
-		header(&f, "CHANGE OF THE BOX", "")
-		rows.paragraph(title)
+	drawn := textDrafts(plainFace(), title, text)
+	switch {
+	case large:
+		drawn = textDrafts(largeFace(), labelChangeLarge, title, text)
+	case len(drawn) == 1 && fitsSmall(title, smallColumns):
+		drawn[0].page.CodePoints += utf8.RuneCountInString(title)
+	default:
+		drawn = textDrafts(plainFace(), labelChange, title, text)
 	}
-	rows.paragraph(text)
-	for i, row := range rows.set() {
-		if i == textRows {
-			return device.Frame{}, fmt.Errorf("text: %w", &UndisplayableError{Offset: len(text), Reason: TooLong})
+	if len(drawn) == 0 {
+		return nil, ErrEmpty
+	}
+	if len(drawn) > MaxAdminPages {
+		return nil, fmt.Errorf("text: %w", &UndisplayableError{Offset: len(text), Reason: TooLong})
+	}
+	pages := make([]Page, len(drawn))
+	for i, d := range drawn {
+		number := ""
+		if len(drawn) > 1 {
+			number = fmt.Sprintf("%d/%d", i+1, len(drawn))
 		}
-		drawRow(&f, row, 0, textTop+i*line, 1, 1)
+		header(&d.page.Frame, d.label, number)
+		d.page.Frame.Invert()
+		pages[i] = d.page
 	}
-	footer(&f, "HOLD BOTH 3 S", left, hold)
+	return pages, nil
+}
+
+// DrawAdmin shows a page of a prompt with a hint and the time left, or a filling bar during a hold, in the strip at the bottom.
+func DrawAdmin(p Page, hint string, left time.Duration, hold float64) device.Frame {
+	f := p.Frame
 	f.Invert()
-	return f, nil
+	footer(&f, hint, left, hold)
+	f.Invert()
+	return f
 }
 
 // DrawPairing shows the code and the address that a new phone needs. Every five seconds it changes between the address

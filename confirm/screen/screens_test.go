@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"assent.home.arpa/confirm/screen"
 	"assent.home.arpa/device"
@@ -100,27 +101,47 @@ func TestIdleSaysWhatMatters(t *testing.T) {
 }
 
 func TestAdminIsInverseAndCutsNothing(t *testing.T) {
-	f, err := screen.DrawAdmin("Pair a phone", "Anna's phone", time.Minute, 0)
-	if err != nil {
-		t.Fatal(err)
+	for _, large := range []bool{false, true} {
+		for _, text := range []string{"Anna's phone", strings.Repeat("a", 48), "three rows\u00a0with a box", strings.Repeat("more words ", 8) + "."} {
+			pages, err := screen.AdminPages("Pair a phone", text, large)
+			if err != nil {
+				t.Fatalf("%q: %v", text, err)
+			}
+			n := 0
+			for i, p := range pages {
+				f := screen.DrawAdmin(p, "HOLD BOTH 3 S", time.Minute, 0)
+				if ink(&f, 0, 0, device.Width, device.Height) < device.Width*device.Height/2 {
+					t.Errorf("%q: page %d is not inverse", text, i+1)
+				}
+				n += p.CodePoints
+			}
+			if want := utf8.RuneCountInString("Pair a phone" + text); n != want {
+				t.Errorf("%q: %d code points on its pages, want %d", text, n, want)
+			}
+		}
 	}
-	if n := ink(&f, 0, 0, device.Width, device.Height); n < device.Width*device.Height/2 {
-		t.Errorf("%d lit pixels: not inverse", n)
-	}
-	for _, text := range []string{strings.Repeat("a", 48), "three rows\u00a0with a box"} {
-		if _, err := screen.DrawAdmin("Pair a phone", text, time.Minute, 0); err != nil {
-			t.Errorf("%q: %v", text, err)
+	for name, c := range map[string]struct {
+		title, text string
+		large       bool
+		pages       int
+	}{
+		"title in the header":   {"Pair a phone", strings.Repeat("a", 48), false, 1},
+		"title takes a row":     {"Add: tool (review)", strings.Repeat("a", 16), false, 1},
+		"title above two pages": {"Pair a phone", strings.Repeat("a", 49), false, 2},
+		"large":                 {"Pair", "a phone", true, 2},
+	} {
+		if pages, err := screen.AdminPages(c.title, c.text, c.large); err != nil || len(pages) != c.pages {
+			t.Errorf("%s: %d pages, %v; want %d", name, len(pages), err, c.pages)
 		}
 	}
 	for name, args := range map[string][2]string{
-		"text too long":       {"Pair a phone", strings.Repeat("a", 49)},
-		"title takes a row":   {"Add: tool (review)", strings.Repeat("a", 33)},
+		"text too long":       {"Pair a phone", strings.Repeat("a ", 1000)},
 		"title cannot appear": {"Pair\u202e", "x"},
 		"text cannot appear":  {"Pair", "x\u200b"},
 	} {
-		f, err := screen.DrawAdmin(args[0], args[1], time.Minute, 0)
+		pages, err := screen.AdminPages(args[0], args[1], false)
 		var u *screen.UndisplayableError
-		if !errors.As(err, &u) || f != (device.Frame{}) {
+		if !errors.As(err, &u) || pages != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -196,10 +217,11 @@ func TestBarsKeepTheirEdges(t *testing.T) {
 	const all = "ABCDEFGHIJKLMNOPQRSTUVWXYZ 0123456789/:+.,-!"
 	for i := 0; i < len(all); i += 20 {
 		title := all[i:min(i+20, len(all))]
-		f, err := screen.DrawAdmin(title, "x", 8*time.Minute+8*time.Second, 0)
+		pages, err := screen.AdminPages(title, "x", false)
 		if err != nil {
 			t.Fatal(err)
 		}
+		f := screen.DrawAdmin(pages[0], "HOLD BOTH 3 S", 8*time.Minute+8*time.Second, 0)
 		for _, y := range []int{0, 7} {
 			if n := ink(&f, 0, y, device.Width, 1); n != 0 {
 				t.Errorf("%q: %d pixels in row %d of the header", title, n, y)

@@ -150,6 +150,12 @@ func Required(clk *clocktest.Clock, n byte) Call {
 		RequestDigest: requestDigest, Pages: []audit.Digest{pagesDigest}, PageCount: 1, Shown: shown, Pressed: pressed,
 		Completed: c.Claims.Completed, Expires: c.Claims.Expires, Mode: audit.ModeHold, By: audit.ByBox,
 		Presses: []device.Event{{Mono: pressed, Edge: device.Press, Seq: 1, Button: device.Approve}},
+		Steps: []audit.PanelStep{
+			{At: shown - time.Second, State: audit.PanelReading, Cause: 3},
+			{At: shown, State: audit.PanelReading, Cause: audit.PanelDrawn, Page: 1},
+			{At: pressed, State: 7, Cause: 9},
+			{At: clk.Mono(), State: 8, Cause: 18},
+		},
 	}
 	c.Intent = audit.IntentRecord{ArgsDigest: p.ArgsDigest, RequestDigest: requestDigest, Class: capabilities.ClassNet, EffectID: audit.ID{0xef, n}}
 	return c

@@ -42,7 +42,7 @@ func (e *event) administered(s *Step, p *audit.Admin) {
 	if len(p.Pages) > 0 {
 		s.Pages = e.pages(p.Pages, len(p.Pages), capabilities.LogView)
 	}
-	s.Press = pressOf(0, p.Shown, p.Pressed, p.Completed, p.Presses)
+	s.Press = pressOf(pressed{0, p.Shown, p.Pressed, p.Completed, p.Presses, p.Steps, p.LeftOut})
 	e.refer(s, p.Ref)
 }
 

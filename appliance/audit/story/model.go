@@ -164,12 +164,21 @@ type Pages struct {
 	Frames [][]byte `json:"frames,omitempty"` // base64 of device.Frame, 1,024 bytes each
 }
 
-// Press is what the fingers did. Times are nanoseconds on CLOCK_MONOTONIC, counted from when the last page was drawn.
+// Press is what the fingers did, and the panel. Times are nanoseconds on CLOCK_MONOTONIC, counted from what Since says.
 type Press struct {
+	Since     string `json:"since"` // "the last page was drawn", or "it came to the front" where nobody read so far
 	Mode      string `json:"mode,omitempty"` // hold, dwell or challenge
 	Pressed   int64  `json:"pressed_ns,omitempty"`
 	Completed int64  `json:"completed_ns,omitempty"`
 	Edges     []Edge `json:"edges,omitempty"`
+	Moves     []Move `json:"moves,omitempty"`    // what happened at the panel, in order
+	LeftOut   int    `json:"left_out,omitempty"` // moves that the log left out after the first 12
+}
+
+// Move is one thing that happened at the panel: what it went on to, or a picture that came on the glass.
+type Move struct {
+	Text string `json:"text"` // plain words
+	At   int64  `json:"at_ns"`
 }
 
 // Edge is one press or release of a button.

@@ -17,7 +17,7 @@ func (c *call) tellPanel() {
 		}
 		s := c.step(StepDecided, decided(e.p), e.seq)
 		s.When = e.when
-		s.Press = pressOf(e.p.Mode, e.p.Shown, e.p.Pressed, e.p.Completed, e.p.Presses)
+		s.Press = pressOf(pressed{e.p.Mode, e.p.Shown, e.p.Pressed, e.p.Completed, e.p.Presses, e.p.Steps, e.p.LeftOut})
 		s.digest("receipt digest", c.receipt())
 		s.digest("arguments digest", e.p.ArgsDigest)
 		s.digest("digest of destination and request", e.p.RequestDigest)
@@ -113,22 +113,60 @@ func (c *call) receipt() audit.Digest {
 	return c.intent.p.ReceiptDigest
 }
 
-func pressOf(mode audit.Mode, shown, pressed, completed time.Duration, edges []device.Event) *Press {
-	if shown == 0 && len(edges) == 0 {
+// pressed is what pressOf needs of a record.
+type pressed struct {
+	mode                      audit.Mode
+	shown, pressed, completed time.Duration
+	edges                     []device.Event
+	steps                     []audit.PanelStep
+	leftOut                   uint16
+}
+
+func pressOf(d pressed) *Press {
+	p, from := &Press{Since: "the last page was drawn", LeftOut: int(d.leftOut)}, d.shown
+	switch {
+	case from > 0:
+	case len(d.steps) > 0:
+		p.Since, from = "it came to the front", d.steps[0].At
+	case len(d.edges) > 0:
+		p.Since, from = "the first of them", d.edges[0].Mono
+	default:
 		return nil
 	}
-	p := &Press{}
-	if mode != 0 {
-		p.Mode = mode.String()
+	if d.mode != 0 {
+		p.Mode = d.mode.String()
 	}
-	if pressed > 0 {
-		p.Pressed = int64(pressed - shown)
+	if d.pressed > 0 {
+		p.Pressed = int64(d.pressed - from)
 	}
-	if completed > 0 {
-		p.Completed = int64(completed - shown)
+	if d.completed > 0 {
+		p.Completed = int64(d.completed - from)
 	}
-	for _, e := range edges {
-		p.Edges = append(p.Edges, Edge{Button: e.Button.String(), Edge: e.Edge.String(), At: int64(e.Mono - shown)})
+	for _, e := range d.edges {
+		p.Edges = append(p.Edges, Edge{Button: e.Button.String(), Edge: e.Edge.String(), At: int64(e.Mono - from)})
+	}
+	for _, s := range d.steps {
+		p.Moves = append(p.Moves, Move{Text: moved(s), At: int64(s.At - from)})
 	}
 	return p
+}
+
+// moved says in plain words what happened at the panel.
+func moved(s audit.PanelStep) string {
+	const onGlass = " came on the glass"
+	switch {
+	case s.Cause == audit.PanelDrawn && s.Page > 0:
+		return fmt.Sprintf("page %d"+onGlass, s.Page)
+	case s.Cause == audit.PanelDrawn && s.State == audit.PanelNext:
+		return "NEXT REQUEST" + onGlass
+	case s.Cause == audit.PanelDrawn && s.State == audit.PanelWaiting:
+		return "the announcement" + onGlass
+	case s.Cause == audit.PanelDrawn && s.State == audit.PanelChallenge:
+		return "the number of taps" + onGlass
+	case s.Cause == audit.PanelDrawn:
+		return s.State.String() + onGlass
+	case s.State == audit.PanelNext:
+		return "it came to the front"
+	}
+	return s.Cause.String()
 }

@@ -80,6 +80,43 @@ func TestPressedCallIsToldToItsEnd(t *testing.T) {
 	}
 }
 
+// TestCardThatNobodyReadIsToldFromItsFront: without a last page, times count from when it came to the front; what the log left out
+// is said.
+func TestCardThatNobodyReadIsToldFromItsFront(t *testing.T) {
+	b := newBox(t)
+	b.noon()
+	c := audittest.Required(b.clock, 7)
+	a := &c.Approval
+	at := b.clock.Mono()
+	a.Outcome, a.By, a.Receipt, a.Shown, a.Pressed, a.Completed = audit.Denied, audit.ByBox, nil, 0, 0, 0
+	a.Presses = []device.Event{{Mono: at + 3*time.Second, Edge: device.Press, Seq: 1, Button: device.Deny}}
+	a.Steps, a.LeftOut = []audit.PanelStep{
+		{At: at, State: audit.PanelNext, Cause: 1},
+		{At: at, State: audit.PanelNext, Cause: audit.PanelDrawn},
+		{At: at + time.Second, State: audit.PanelWaiting, Cause: audit.PanelDrawn},
+		{At: at + 2*time.Second, State: audit.PanelChallenge, Cause: audit.PanelDrawn},
+		{At: at + 2*time.Second, State: 6, Cause: audit.PanelDrawn},
+		{At: at + 3*time.Second, State: 8, Cause: 19},
+	}, 5
+	if _, err := b.Barrier(t.Context(), append(c.Entries(), audit.Entry{Inv: c.Inv, Payload: audit.Decision{
+		Stage: capabilities.StageConfirm, Verdict: audit.Refuse, Status: capabilities.Denied, By: audit.ByBox,
+	}})...); err != nil {
+		t.Fatal(err)
+	}
+	got := step(of(tell(t, b.records()), c.Inv), story.StepDecided).Press
+	want := &story.Press{
+		Since: "it came to the front", Mode: "hold", LeftOut: 5,
+		Edges: []story.Edge{{Button: "deny", Edge: "press", At: 3e9}},
+		Moves: []story.Move{
+			{Text: "it came to the front"}, {Text: "NEXT REQUEST came on the glass"}, {Text: "the announcement came on the glass", At: 1e9},
+			{Text: "the number of taps came on the glass", At: 2e9}, {Text: "armed came on the glass", At: 2e9}, {Text: "denied", At: 3e9},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestHowCallsEnd(t *testing.T) {
 	refuse := func(s capabilities.Status, code capabilities.Code, by audit.Actor) audit.Decision {
 		return audit.Decision{Stage: capabilities.StageConfirm, Verdict: audit.Refuse, Status: s, Code: code, By: by, Reason: "the box's words"}

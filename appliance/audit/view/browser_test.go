@@ -392,6 +392,7 @@ func browsePressed(t *testing.T, browser context.Context, log fs.FS) {
 	eval[bool](p, `document.querySelector('.step.decided').scrollIntoView() === undefined`)
 	p.click(".step.decided summary")
 	p.says(".step.decided .edges", "Approve down, 2.0 s after the last page was drawn")
+	p.says(".step.decided .moves", "page 1 came on the glass, 0.0 s after the last page was drawn")
 	p.says(".step.decided .proof", "Entries")
 	p.shot("story-pressed")
 	eval[bool](p, `document.querySelector('.step.sent').scrollIntoView() === undefined`)

@@ -104,17 +104,29 @@ func admin() ([]Screen, error) {
 	for _, a := range []struct {
 		name, title, text string
 		hold              float64
+		large             bool
 	}{
-		{"admin", "Pair this phone?", "Anna's phone", 0},
-		{"admin-hold", "Release the freeze", "requests wait for a press again", 0.4},
-		{"admin-log", "Begin a new log?", "The damaged one is kept aside", 0},
-		{"admin-long", "Add a tool (review)", "pi.hole", 0},
+		{"admin", "Pair this phone?", "Anna's phone", 0, false},
+		{"admin-hold", "Release the freeze", "requests wait for a press again", 0.4, false},
+		{"admin-log", "Begin a new log?", "The damaged one is kept aside", 0, false},
+		{"admin-long", "Add a tool (review)", "pi.hole", 0, false},
+		{"admin-pages", "Export the record?", "to the stick KITCHEN, with the texts of all requests", 0, false},
+		{"admin-large", "Pair this phone?", "Anna's phone", 0, true},
 	} {
-		f, err := screen.DrawAdmin(a.title, a.text, 55*time.Second, a.hold)
+		pages, err := screen.AdminPages(a.title, a.text, a.large)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", a.name, err)
 		}
-		all = append(all, Screen{a.name, f})
+		for i, p := range pages {
+			name, hint := a.name, "TAP: NEXT PAGE"
+			if len(pages) > 1 {
+				name += fmt.Sprintf("-%d", i+1)
+			}
+			if i == len(pages)-1 {
+				hint = "HOLD BOTH 3 S"
+			}
+			all = append(all, Screen{name, screen.DrawAdmin(p, hint, 55*time.Second, a.hold)})
+		}
 	}
 	return all, nil
 }

@@ -167,7 +167,7 @@ func (r *room) edges() error {
 		const hold = 1500 * time.Millisecond
 		receipts = append(receipts, have-(d.Pressed+hold))
 		for _, step := range steps {
-			panel.fromStamp = append(panel.fromStamp, step-stampBefore(step, d.Presses))
+			panel.fromStamp = append(panel.fromStamp, step-stampBefore(step, d.Course.Presses))
 		}
 		time.Sleep(quietTime)
 	}

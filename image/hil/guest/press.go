@@ -56,11 +56,11 @@ func readAndHold(r *room) {
 	if d.Shown == 0 || d.Shown > d.Pressed || d.Completed < d.Pressed+hold {
 		r.problem("shown at %v, pressed at %v, completed at %v", d.Shown, d.Pressed, d.Completed)
 	}
-	if want := 2*len(p.pages) + 1; len(d.Presses) != want { // a tap to open, one a turn, and the last press
-		r.problem("%d edges are on record instead of %d", len(d.Presses), want)
+	if want := 2*len(p.pages) + 1; len(d.Course.Presses) != want { // a tap to open, one a turn, and the last press
+		r.problem("%d edges are on record instead of %d", len(d.Course.Presses), want)
 	}
-	for i, ev := range d.Presses {
-		if i > 0 && ev.Mono <= d.Presses[i-1].Mono {
+	for i, ev := range d.Course.Presses {
+		if i > 0 && ev.Mono <= d.Course.Presses[i-1].Mono {
 			r.problem("edge %d is not after the one before it", i)
 		}
 	}
@@ -145,14 +145,14 @@ func bounceSparesTheNextCard(r *room) {
 	time.Sleep(100 * time.Millisecond)
 	r.release(device.Deny)
 	d := p.conclude(patience)
-	if len(d.Presses) != 1 {
-		r.problem("%d edges instead of one press", len(d.Presses))
+	if len(d.Course.Presses) != 1 {
+		r.problem("%d edges instead of one press", len(d.Course.Presses))
 	}
 	next.reach()
 	next.undecided()
 	r.tap(device.Deny)
-	if d := next.want(confirm.Denied); len(d.Presses) != 1 {
-		r.problem("%d edges for the next card", len(d.Presses))
+	if d := next.want(confirm.Denied); len(d.Course.Presses) != 1 {
+		r.problem("%d edges for the next card", len(d.Course.Presses))
 	}
 }
 

@@ -37,7 +37,7 @@ func (p *pending) deadline() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range r.journal {
-		if t.To == confirm.StateReading && t.Cause == "opened" {
+		if t.To == confirm.StateReading && t.Cause == confirm.CauseOpened {
 			return t.Boot + p.window()
 		}
 	}
@@ -75,7 +75,7 @@ func wallClockSteps(r *room) {
 	for i, by := range []time.Duration{3 * time.Hour, -24 * time.Hour, 57 * 365 * 24 * time.Hour} {
 		step(by)
 		time.Sleep(1200 * time.Millisecond)
-		left := waiting.Boot + 180*time.Second - r.clock.Boot()
+		left := waiting.Boot + 179*time.Second - r.clock.Boot()
 		if !r.announces(p, left) {
 			r.photograph("instead")
 			r.problem("after step %d the glass does not say that %v are left", i+1, left)

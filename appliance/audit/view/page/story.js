@@ -45,11 +45,17 @@
 
   const buttons = { approve: 'Approve', deny: 'Deny' };
   const edges = { press: 'down', release: 'up' };
+  const first = 12; // of the panel's moves, before those that the record left out
 
   function press(p) {
-    const rows = (p.edges ?? []).map((e) => el('li', {},
-      `${buttons[e.button] ?? e.button} ${edges[e.edge] ?? e.edge}, ${words.span(Math.abs(e.at_ns))} ${e.at_ns < 0 ? 'before' : 'after'} the last page was drawn`));
-    return rows.length ? el('ol', { class: 'edges' }, rows) : null;
+    const line = (what, ns) => el('li', {}, `${what}, ${words.span(Math.abs(ns))} ${ns < 0 ? 'before' : 'after'} ${p.since}`);
+    const list = (kind, rows) => rows.length ? el('ol', { class: kind }, rows) : null;
+    const moves = (p.moves ?? []).map((m) => line(m.text, m.at_ns));
+    if (p.left_out) moves.splice(first, 0, el('li', {}, `${words.number(p.left_out)} more that the record left out`));
+    return [
+      list('moves', moves),
+      list('edges', (p.edges ?? []).map((e) => line(`${buttons[e.button] ?? e.button} ${edges[e.edge] ?? e.edge}`, e.at_ns))),
+    ];
   }
 
   function proof(step) {
