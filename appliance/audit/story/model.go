@@ -166,7 +166,7 @@ type Pages struct {
 
 // Press is what the fingers did, and the panel. Times are nanoseconds on CLOCK_MONOTONIC, counted from what Since says.
 type Press struct {
-	Since     string `json:"since"` // "the last page was drawn", or "it came to the front" where nobody read so far
+	Since     string `json:"since"`          // "the last page was drawn", or "it came to the front" where nobody read so far
 	Mode      string `json:"mode,omitempty"` // hold, dwell or challenge
 	Pressed   int64  `json:"pressed_ns,omitempty"`
 	Completed int64  `json:"completed_ns,omitempty"`

@@ -108,8 +108,12 @@ func TestCardThatNobodyReadIsToldFromItsFront(t *testing.T) {
 		Since: "it came to the front", Mode: "hold", LeftOut: 5,
 		Edges: []story.Edge{{Button: "deny", Edge: "press", At: 3e9}},
 		Moves: []story.Move{
-			{Text: "it came to the front"}, {Text: "NEXT REQUEST came on the glass"}, {Text: "the announcement came on the glass", At: 1e9},
-			{Text: "the number of taps came on the glass", At: 2e9}, {Text: "armed came on the glass", At: 2e9}, {Text: "denied", At: 3e9},
+			{Text: "it came to the front"},
+			{Text: "NEXT REQUEST came on the glass"},
+			{Text: "the announcement came on the glass", At: 1e9},
+			{Text: "the number of taps came on the glass", At: 2e9},
+			{Text: "armed came on the glass", At: 2e9},
+			{Text: "denied", At: 3e9},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
