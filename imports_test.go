@@ -111,6 +111,7 @@ var never = []struct{ from, to, why string }{
 	{"cmd/assentd", module + "image/flash", "the box writes no cards"},
 	{"cmd/assentd", module + "image/card/cardtest", "the box's program contains no made-up card"},
 	{"cmd/assentd", module + "device/devicetest", "the box's program contains no fake button"},
+	{"cmd/assentd", module + "appliance/finger", "the box's program presses nothing"},
 	{"cmd/assentd", module + "capabilities/websearch/websearchtest", "the box's program contains no fixture site"},
 	{"cmd/assentd", module + "appliance/courier/loopback", "the box's program contains no loopback exception"},
 	{"cmd/assentd", module + "appliance/phone", "the box's program cannot act as a phone"},

@@ -16,6 +16,7 @@ import (
 
 	"assent.home.arpa/appliance/box"
 	"assent.home.arpa/appliance/config"
+	"assent.home.arpa/appliance/finger"
 	"assent.home.arpa/appliance/phone"
 	"assent.home.arpa/appliance/wire"
 	"assent.home.arpa/inference/llama"
@@ -82,7 +83,7 @@ func benchBox(ctx context.Context, c console, fig figures, ref string, recite, g
 		if !fig.wants("turn") {
 			return nil
 		}
-		d := demo{sim: s, out: c.err, finger: finger{s.glass}}
+		d := demo{sim: s, out: c.err, finger: finger.Finger{Panel: hands{s.glass}}}
 		who, err := d.pair(ctx)
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/finger"
 	"assent.home.arpa/appliance/phone"
 	"assent.home.arpa/appliance/wire"
 	"assent.home.arpa/device"
@@ -18,6 +19,9 @@ import (
 
 // question is one that the default model took to a search in 20 of 20 seeds at a temperature of 0.3.
 const question = "Search the web: how tall is the Eiffel Tower?"
+
+// promptGaze is how long an administrative prompt may take to appear.
+const promptGaze = 3 * time.Second
 
 // demoTimeout bounds the whole demonstration once the model is loaded; a small machine reads the first prompt slowly.
 const demoTimeout = 6 * time.Minute
@@ -49,7 +53,7 @@ func runDemo(ctx context.Context, c console, args []string) error {
 	if err != nil {
 		return err
 	}
-	d := demo{sim: s, out: c.out, finger: finger{s.glass}}
+	d := demo{sim: s, out: c.out, finger: finger.Finger{Panel: hands{s.glass}}}
 	err = d.play(ctx, *ask)
 	return errors.Join(err, s.stop(), verify(ctx, c.out, auditDir(s)))
 }
@@ -58,7 +62,7 @@ func runDemo(ctx context.Context, c console, args []string) error {
 type demo struct {
 	*sim
 	out    io.Writer
-	finger finger
+	finger finger.Finger
 }
 
 // say prints one line, whoever wrote what is in it.
@@ -99,7 +103,7 @@ func (d *demo) play(ctx context.Context, ask string) error {
 
 // pair holds both buttons, reads the code off the glass, types it on the phone and accepts at the panel.
 func (d *demo) pair(ctx context.Context) (*phone.Identity, error) {
-	code, err := d.finger.openPairing(ctx, d.address)
+	code, err := d.finger.OpenPairing(ctx, d.address)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +122,7 @@ func (d *demo) pair(ctx context.Context) (*phone.Identity, error) {
 		who, err := client.Pair(ctx, code, "Kitchen")
 		done <- paired{who, err}
 	}()
-	if _, err := d.finger.see(ctx, gaze, "who wants to be paired", inverted); err != nil {
+	if _, err := d.finger.See(ctx, promptGaze, "who wants to be paired", finger.Inverted); err != nil {
 		select {
 		case p := <-done:
 			return nil, errors.Join(p.err, err)
@@ -126,28 +130,15 @@ func (d *demo) pair(ctx context.Context) (*phone.Identity, error) {
 			return nil, err
 		}
 	}
-	if err := d.finger.read(ctx); err != nil {
+	if err := d.finger.Read(ctx); err != nil {
 		return nil, err
 	}
-	d.finger.glass.Hold(bothHold, device.Approve, device.Deny)
+	d.glass.Hold(finger.BothHold, device.Approve, device.Deny)
 	p := <-done
 	if p.err == nil {
 		d.say("finger", "holds both buttons for 3 s: the phone %q is paired", p.who.Name)
 	}
 	return p.who, p.err
-}
-
-// inverted recognises an administrative prompt: dark on light.
-func inverted(f device.Frame) bool {
-	lit := 0
-	for x := range device.Width {
-		for y := range device.Height {
-			if f.At(x, y) {
-				lit++
-			}
-		}
-	}
-	return lit > device.Width*device.Height/2
 }
 
 // follow prints what the phone hears until the turn ends, and works the panel when something waits there.
@@ -220,14 +211,14 @@ func (d *demo) press(ctx context.Context, f phone.Frame) error {
 		return nil
 	}
 	d.say("phone", "look at the box: %s", p.Title)
-	pages, err := d.finger.approve(ctx, p.Pages)
+	pages, err := d.finger.Approve(ctx, p.Pages)
 	for i, page := range pages {
-		d.say("panel", "page %d of %d: %s", i+1, p.Pages, words(page, p.Destination))
+		d.say("panel", "page %d of %d: %s", i+1, p.Pages, finger.Words(page, p.Destination))
 	}
 	if err != nil {
 		return err
 	}
-	d.say("finger", "holds approve for %.1f s", approveHold.Seconds())
+	d.say("finger", "holds approve for %.1f s", finger.ApproveHold.Seconds())
 	return nil
 }
 

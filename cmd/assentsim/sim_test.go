@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/finger"
 	"assent.home.arpa/appliance/phone"
 	"assent.home.arpa/appliance/wire"
 )
@@ -116,7 +117,7 @@ func TestHelpIsNotAnError(t *testing.T) {
 type household struct {
 	*testing.T
 	sim    *sim
-	finger finger
+	finger finger.Finger
 	who    *phone.Identity
 }
 
@@ -133,7 +134,7 @@ func startHousehold(t *testing.T) *household {
 			t.Error(err)
 		}
 	})
-	h := &household{T: t, sim: s, finger: finger{s.glass}}
+	h := &household{T: t, sim: s, finger: finger.Finger{Panel: hands{s.glass}}}
 	d := demo{sim: s, out: io.Discard, finger: h.finger}
 	if h.who, err = d.pair(t.Context()); err != nil {
 		t.Fatal(err)
@@ -211,7 +212,7 @@ func (h *household) mainJob() {
 			turnError = err.Error()
 			return true
 		}
-		if _, err := h.finger.approve(h.Context(), p.Pages); err != nil {
+		if _, err := h.finger.Approve(h.Context(), p.Pages); err != nil {
 			turnError = err.Error()
 			return true
 		}
