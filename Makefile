@@ -11,10 +11,10 @@ FUZZTIME ?= 10s
 ARGS ?=
 PANELS ?= bin/panels.png
 
-.PHONY: help run demo test check fuzz bench hil panels build setup clean
+.PHONY: help run demo test check fuzz bench hil boot-test panels build setup clean
 
 help: ## list the commands
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup:
 	@.ci/setup
@@ -59,6 +59,10 @@ bench: build ## figures as ratios, one line each: name value unit limit (ONLY=tu
 hil: ## the real drivers and the real panel on the box's kernel, in an emulator with simulated lines and I2C
 	@.ci/setup hil
 	@go run ./image/hil $(ARGS)
+
+boot-test: ## boots the image (make image) in an emulator and does with it what people do (ARGS="-only job")
+	@.ci/setup boot
+	@go run ./image/boot $(ARGS)
 
 panels: ## every screen of the panel on one picture (PANELS=bin/panels.png)
 	@mkdir -p bin
