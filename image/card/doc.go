@@ -6,7 +6,7 @@
 // for a partition looks for its label.
 //
 //	#  label     what                                                                              in the image
-//	1  boot      FAT32: firmware, U-Boot, the kernels of both slots, and where people drop assent.toml  256 MiB
+//	1  boot      FAT32: firmware, U-Boot, the kernels of both slots, and where people drop assent.toml  260 MiB
 //	2  root_a    erofs, the root of slot A                                                         512 MiB
 //	3  verity_a  dm-verity hashes of root_a                                                          8 MiB
 //	4  _empty    slot B, as slot A; root_b once it holds something                                 512 MiB

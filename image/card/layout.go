@@ -23,7 +23,7 @@ const (
 
 // Sizes of the partitions in the image, in bytes.
 const (
-	BootBytes   = 256 << 20
+	BootBytes   = 260 << 20 // the least that systemd-repart makes FAT32 of
 	RootBytes   = 512 << 20
 	VerityBytes = 8 << 20
 	AuditBytes  = 512 << 20

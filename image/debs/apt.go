@@ -110,10 +110,13 @@ func mirror(ctx context.Context) (string, error) {
 	return "", ErrNotDebian
 }
 
-// download fetches one package into a file.
-func download(ctx context.Context, archive string, p Package, file string) error {
-	_, err := run(ctx, "", helper, "-qq", "-o", "Acquire::Retries=2", "-o", "APT::Sandbox::User=root",
-		"download-file", archive+p.Path, file, fmt.Sprintf("SHA256:%x", p.Sum))
+// download fetches packages into a folder, each under its name in a store.
+func download(ctx context.Context, archive string, l Lock, dir string) error {
+	args := []string{"-qq", "-o", "Acquire::Retries=2", "-o", "APT::Sandbox::User=root", "download-file"}
+	for _, p := range l {
+		args = append(args, archive+p.Path, filepath.Join(dir, p.file()), fmt.Sprintf("SHA256:%x", p.Sum))
+	}
+	_, err := run(ctx, "", helper, args...)
 	return err
 }
 
@@ -167,6 +170,7 @@ func (a Archive) privateState(dir, archive string) ([]string, error) {
 		"APT::Install-Recommends=false",
 		"APT::Sandbox::User=root",
 		"Acquire::Languages=none",
+		"Acquire::ForceHash=SHA256",        // else some commands print weaker sums
 		"Acquire::Check-Valid-Until=false", // a mirror that stands still is signed all the same
 	} {
 		options = append(options, "-o", o)

@@ -34,6 +34,12 @@ type Package struct {
 	Sum  [sha256.Size]byte
 }
 
+// Name is the name of the package.
+func (p Package) Name() string {
+	name, _, _ := strings.Cut(path.Base(p.Path), "_")
+	return name
+}
+
 // Lock is the list of packages that belong together.
 type Lock []Package
 

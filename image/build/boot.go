@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+//go:embed boot.cmd
+var bootScript []byte
+
+//go:embed config.txt
+var piConfig []byte
+
+// stub is the program that starts kernel and initial file system out of one file.
+const stub = "usr/lib/systemd/boot/efi/linuxaa64.efi.stub"
+
+// commandLine is what the kernel is told beside the root's hash. The console is the one of the device tree.
+const commandLine = "ro panic=10 quiet loglevel=4 systemd.show_status=auto TERM=dumb usbcore.authorized_default=0"
+
+// bootPartition makes the boot partition and puts it on the disk.
+func (b *build) bootPartition(ctx context.Context) error {
+	_, files, err := b.fetch(ctx, bootLock)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := extract(ctx, file, b.path("parts")); err != nil {
+			return err
+		}
+	}
+	if err := b.kernels(ctx); err != nil {
+		return err
+	}
+	if err := os.WriteFile(b.path("boot.cmd"), bootScript, 0o644); err != nil {
+		return err
+	}
+	if err := b.tool(ctx, "mkimage", "-A", "arm64", "-T", "script", "-C", "none", "-n", "assent", "-d", "/work/boot.cmd", "/work/boot/boot.scr"); err != nil {
+		return err
+	}
+	if err := b.pi(ctx); err != nil {
+		return err
+	}
+	if err := stamp(b.path("boot")); err != nil {
+		return err
+	}
+	if _, err := b.repart(ctx); err != nil {
+		return err
+	}
+	return bootState(b.path("disk"))
+}
+
+// kernels makes the file that is booted, as it is shipped and as it is tested.
+func (b *build) kernels(ctx context.Context) error {
+	for _, dir := range []string{"boot/EFI/Linux", "test"} {
+		if err := os.MkdirAll(b.path(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	for _, k := range []struct{ initrd, out string }{
+		{"initrd", "boot/EFI/Linux/assent-a.efi"},
+		{"initrd-test", "test/assent-a.efi"},
+	} {
+		if err := b.tool(ctx, "python3", "/usr/bin/ukify", "build", "--linux=/work/vmlinuz", "--initrd=/work/"+k.initrd+".zst", "--stub=/work/parts/"+stub,
+			"--efi-arch=aa64", "--uname="+b.kernel, "--os-release=@/work/root/usr/lib/os-release",
+			"--cmdline=roothash="+b.roothash+" "+commandLine, "--output=/work/"+k.out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pi adds what a Raspberry Pi starts with: its firmware, U-Boot, device trees.
+func (b *build) pi(context.Context) error {
+	const firmware = "usr/lib/raspi-firmware/"
+	trees := "usr/lib/modules/" + b.kernel + "/dtb/broadcom/"
+	for from, to := range map[string]string{
+		firmware + "bootcode.bin":             "bootcode.bin",
+		firmware + "start.elf":                "start.elf",
+		firmware + "fixup.dat":                "fixup.dat",
+		firmware + "start4.elf":               "start4.elf",
+		firmware + "fixup4.dat":               "fixup4.dat",
+		"usr/lib/u-boot/rpi_arm64/u-boot.bin": "u-boot.bin",
+		trees + "bcm2837-rpi-zero-2-w.dtb":    "bcm2837-rpi-zero-2-w.dtb",
+		trees + "bcm2837-rpi-3-b.dtb":         "bcm2837-rpi-3-b.dtb",
+		trees + "bcm2837-rpi-3-b-plus.dtb":    "bcm2837-rpi-3-b-plus.dtb",
+		trees + "bcm2711-rpi-4-b.dtb":         "bcm2711-rpi-4-b.dtb",
+		trees + "bcm2711-rpi-400.dtb":         "bcm2711-rpi-400.dtb",
+		trees + "bcm2712-rpi-5-b.dtb":         "bcm2712-rpi-5-b.dtb",
+		trees + "bcm2712-d-rpi-5-b.dtb":       "bcm2712-d-rpi-5-b.dtb",
+	} {
+		data, err := os.ReadFile(b.path("parts", from))
+		if err != nil {
+			return fmt.Errorf("the locked packages lack a file: %w", err)
+		}
+		if err := save(b.path("boot", filepath.Base(to)), bytes.NewReader(data)); err != nil {
+			return err
+		}
+	}
+	return save(b.path("boot", "config.txt"), bytes.NewReader(piConfig))
+}
