@@ -9,12 +9,13 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 FUZZTIME ?= 10s
 ARGS ?=
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E)
 PANELS ?= bin/panels.png
 
-.PHONY: help run demo test check fuzz bench hil boot-test panels build setup clean
+.PHONY: help run demo test check fuzz bench hil image verify-repro boot-test panels build setup clean
 
 help: ## list the commands
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup:
 	@.ci/setup
@@ -59,6 +60,14 @@ bench: build ## figures as ratios, one line each: name value unit limit (ONLY=tu
 hil: ## the real drivers and the real panel on the box's kernel, in an emulator with simulated lines and I2C
 	@.ci/setup hil
 	@go run ./image/hil $(ARGS)
+
+image: ## the flashable image, in bin/image/ (needs root)
+	@.ci/setup image
+	@$(AS_ROOT) go run ./image/build $(ARGS)
+
+verify-repro: ## build the image a second time, elsewhere and from nothing but the packages, and compare
+	@.ci/setup image
+	@$(AS_ROOT) go run ./image/build -verify $(ARGS)
 
 boot-test: ## boots the image (make image) in an emulator and does with it what people do (ARGS="-only job")
 	@.ci/setup boot
