@@ -1,4 +1,4 @@
-// Package ipc is the contract between the roles: what gateway, guard, courier and worker may say to each other.
+// Package ipc is the contract between the roles: what gateway, guard, courier, worker and exporter may say to each other.
 //
 // # Framing
 //
@@ -23,6 +23,8 @@
 //	guard   → courier   Execute Abort
 //	courier → worker    Job (with at most one descriptor)
 //	worker  → courier   JobResult
+//	exporter → guard    StickHello StickReply
+//	guard   → exporter  StickOp
 //
 // Each socket has one peer and lies in a directory that only the two can enter; CheckPeer is the second lock on that door.
 //

@@ -65,6 +65,9 @@ func examples() []ipc.Message {
 		&ipc.Abort{Inv: inv},
 		&ipc.Job{Claims: []byte{1}, Secret: []byte{2}},
 		&ipc.JobResult{Status: capabilities.Unknown, Code: capabilities.CodeInterrupted, Sent: true, Envelope: env, Body: []byte("{}")},
+		&ipc.StickHello{Problem: ipc.StickExFAT, Label: []byte{0x9a, 'B'}, Size: 7 << 30},
+		&ipc.StickOp{Verb: ipc.StickWrite, Name: "log/a", To: "b", Handle: 2, Offset: 3, Size: 4, Data: []byte{5}},
+		&ipc.StickReply{Problem: ipc.StickFull, Yes: true, Size: 6, Data: []byte{7}},
 	}
 }
 

@@ -87,6 +87,15 @@ func (*Job) Kind() Kind { return KindJob }
 // Kind implements Message.
 func (*JobResult) Kind() Kind { return KindJobResult }
 
+// Kind implements Message.
+func (*StickHello) Kind() Kind { return KindStickHello }
+
+// Kind implements Message.
+func (*StickOp) Kind() Kind { return KindStickOp }
+
+// Kind implements Message.
+func (*StickReply) Kind() Kind { return KindStickReply }
+
 // blank returns an empty message of the kind to decode into, or nil for a kind that does not exist.
 func blank(k Kind) Message {
 	switch k {
@@ -148,6 +157,12 @@ func blank(k Kind) Message {
 		return new(Job)
 	case KindJobResult:
 		return new(JobResult)
+	case KindStickHello:
+		return new(StickHello)
+	case KindStickOp:
+		return new(StickOp)
+	case KindStickReply:
+		return new(StickReply)
 	}
 	return nil
 }

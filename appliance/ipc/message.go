@@ -46,6 +46,9 @@ const (
 	KindAbort          Kind = 35
 	KindJob            Kind = 48
 	KindJobResult      Kind = 49
+	KindStickHello     Kind = 64
+	KindStickOp        Kind = 65
+	KindStickReply     Kind = 66
 )
 
 // Message is anything that may cross a socket.
