@@ -172,6 +172,8 @@ func (m *machine) endPrompt(o AdminOutcome, cause Cause) {
 	switch p.req.Kind {
 	case AdminPair: // one phone for one gesture
 		m.endPairing(CausePaired)
+	case AdminExport: // the gesture was for that, and how far it is belongs on the glass
+		m.endPairing(CauseConfirmed)
 	case AdminUnfreeze:
 		if m.frozen {
 			m.frozen, m.idleRev = false, m.idleRev+1

@@ -21,6 +21,7 @@ type bulletins struct {
 
 	mu     sync.Mutex
 	all    []notice.Notice
+	stick  []notice.Notice // at most one: what the guard itself has to say of a stick
 	closed map[[32]byte]bool
 }
 
@@ -39,19 +40,35 @@ func (b *bulletins) replace(all []notice.Notice) (fresh []notice.Notice, changed
 	}
 	changed = !slices.Equal(all, b.all)
 	b.all = all
+	b.reopenLocked()
+	return fresh, changed
+}
+
+// ofStick says something of a stick, in place of what was said of one before; "" is nothing.
+func (b *bulletins) ofStick(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stick = nil
+	if text != "" {
+		b.stick = []notice.Notice{{Name: "stick", Text: text}}
+	}
+	b.reopenLocked()
+}
+
+// reopenLocked forgets what somebody closed once nobody says it any more.
+func (b *bulletins) reopenLocked() {
 	for id := range b.closed {
-		if !slices.ContainsFunc(all, func(n notice.Notice) bool { return n.Digest() == id }) {
+		if !slices.ContainsFunc(slices.Concat(b.stick, b.all), func(n notice.Notice) bool { return n.Digest() == id }) {
 			delete(b.closed, id)
 		}
 	}
-	return fresh, changed
 }
 
 // close keeps away what somebody has read. It returns its name.
 func (b *bulletins) close(id [32]byte) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, n := range b.all {
+	for _, n := range slices.Concat(b.stick, b.all) {
 		if n.Digest() == id {
 			b.closed[id] = true
 			return n.Name
@@ -65,7 +82,7 @@ func (b *bulletins) open() []confirm.Bulletin {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var open []confirm.Bulletin
-	for _, n := range b.all {
+	for _, n := range slices.Concat(b.stick, b.all) {
 		if id := n.Digest(); !b.closed[id] {
 			if pages, err := screen.Bulletin(n.Text, b.large); err == nil {
 				open = append(open, confirm.Bulletin{ID: id, Pages: pages})

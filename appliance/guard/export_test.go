@@ -5,6 +5,7 @@ import (
 	"net"
 
 	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/ipc"
 )
 
 // RunPiped is Run with pipes in place of sockets: they have no peer credentials, and they let a test stop time. eyes is
@@ -17,6 +18,7 @@ func RunPiped(ctx context.Context, o Options, disk audit.Disk, courier func(cont
 		return err
 	}
 	g.peer = func(net.Conn) error { return nil }
+	g.exporter = g.peer
 	g.courier.dial = courier
 	g.courier.frozen = func() bool { return late() || g.freezer.frozen() }
 	eyes(g.desk.PairingCode)
@@ -25,3 +27,16 @@ func RunPiped(ctx context.Context, o Options, disk audit.Disk, courier func(cont
 
 // CheckName is checkName.
 func CheckName(name string, existing ...string) error { return checkName(name, existing) }
+
+// StickHint is what the idle screen says to do about a note.
+func StickHint(note string) string {
+	for p := ipc.StickExFAT; p <= ipc.StickRefused; p++ {
+		if w := wordsOf(p); w.note == note {
+			return w.hint
+		}
+	}
+	return "use another one"
+}
+
+// StickName is what a prompt calls a stick.
+func StickName(h ipc.StickHello) string { return stickName(h) }

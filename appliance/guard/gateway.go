@@ -29,18 +29,23 @@ type session struct {
 }
 
 // serve accepts the gateway until ctx ends. What a connection that drops had pending is withdrawn, since its context ends.
-// An error of accepting, such as too many open files, passes; only a socket that was closed does not.
 func (g *guard) serve(ctx context.Context) error {
+	return g.accept(ctx, g.opts.Gateway, maxSessions, func(c net.Conn) error { return g.peer(c) }, g.session)
+}
+
+// accept gives each connection to l that is of the right peer a session, a few at a time, until ctx ends. An error of
+// accepting, such as too many open files, passes; only a socket that was closed does not.
+func (g *guard) accept(ctx context.Context, l net.Listener, most int, peer func(net.Conn) error, session func(context.Context, net.Conn)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { g.opts.Gateway.Close() })()
+	defer context.AfterFunc(ctx, func() { l.Close() })()
 	var open sync.WaitGroup
 	defer open.Wait()
 	defer cancel()
-	seats := make(chan struct{}, maxSessions)
+	seats := make(chan struct{}, most)
 	pause := acceptRetry
 	for {
-		conn, err := g.opts.Gateway.Accept()
+		conn, err := l.Accept()
 		switch {
 		case ctx.Err() != nil, errors.Is(err, net.ErrClosed):
 			if err == nil {
@@ -48,7 +53,7 @@ func (g *guard) serve(ctx context.Context) error {
 			}
 			return err
 		case err != nil:
-			g.log.Error("gateway cannot be accepted", "err", err, "retry", pause)
+			g.log.Error("connection cannot be accepted", "err", err, "retry", pause)
 			sleep(ctx, pause)
 			pause = min(2*pause, acceptPauses)
 			continue
@@ -63,12 +68,12 @@ func (g *guard) serve(ctx context.Context) error {
 		}
 		open.Go(func() {
 			defer func() { <-seats }()
-			if err := g.peer(conn); err != nil {
+			if err := peer(conn); err != nil {
 				g.log.Warn("connection refused", "err", err)
 				conn.Close()
 				return
 			}
-			g.session(ctx, conn)
+			session(ctx, conn)
 		})
 	}
 }

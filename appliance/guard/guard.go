@@ -1,10 +1,12 @@
 // Package guard is the role that decides: it owns the panel, the keys, the audit, the pairings and the way from a proposal
 // to an effect, and it has no network.
 //
-// It talks over two unix sockets. The gateway is not trusted: what it says is bounded, decoded strictly, and believed only
+// It talks over three unix sockets. The gateway is not trusted: what it says is bounded, decoded strictly, and believed only
 // where a phone's signature or a press at the box stands behind it. A hostile gateway can swap a proposal inside a turn
 // that a person opened (the panel shows it); it cannot open a turn, speak for somebody else, reset a cap, approve, or write
-// evidence. The courier is told what to do by grants and its answers are numbers and digests.
+// evidence. The courier is told what to do by grants and its answers are numbers and digests. An
+// exporter, which has a stick, is told what to write after a press; of what a stick holds the guard looks at nothing but bytes
+// that it knows.
 //
 // # What survives what
 //
@@ -39,7 +41,7 @@ import (
 	"assent.home.arpa/device"
 )
 
-// Options is what a guard is made of. Lamp, Timings, Boot, Notices, Address, Scripted, Ready and Watchdog may be
+// Options is what a guard is made of. Lamp, Timings, Boot, Exporter, Notices, Address, Scripted, Ready and Watchdog may be
 // left out.
 type Options struct {
 	Config   config.Config
@@ -55,6 +57,9 @@ type Options struct {
 	GatewayUID uint32       // the only user who may
 	Courier    string       // path of the courier's unix socket
 	CourierUID uint32       // the only user who may listen there
+
+	Exporter    net.Listener // unix socket that exporters connect to, each with a stick; nil: the box takes none
+	ExporterUID uint32       // the only user who may
 
 	GrantKeyFile string // the public grant key is written here for the courier: 32 bytes
 	StateDir     string // of this role alone
@@ -85,9 +90,11 @@ type guard struct {
 	flood     *flood
 	today     *today
 	bulletins *bulletins
+	sticks    *sticks
 	pairing   sync.Mutex           // one phone at a time
 	prompts   sync.WaitGroup       // that the guard shows by itself
 	peer      func(net.Conn) error // the second lock on the gateway socket's door
+	exporter  func(net.Conn) error // and on the exporters'
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
@@ -119,6 +126,9 @@ func (g *guard) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return ended(ctx, "panel", g.desk.Run(ctx)) })
 	group.Go(func() error { return ended(ctx, "gateway socket", g.serve(ctx)) })
+	if g.opts.Exporter != nil {
+		group.Go(func() error { return ended(ctx, "exporter socket", g.serveSticks(ctx)) })
+	}
 	group.Go(func() error { g.courier.run(ctx); return nil })
 	group.Go(func() error { g.watch(ctx); return nil })
 	group.Go(func() error { g.refresh(ctx); return nil })
@@ -150,8 +160,9 @@ func start(ctx context.Context, o Options) (*guard, error) {
 	if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
 		return nil, fmt.Errorf("guard: state directory: %w", err)
 	}
-	g := &guard{opts: o, log: o.Log, sessions: map[*session]struct{}{}, display: true, flood: newFlood(o.Clock), today: newToday(o.Clock), bulletins: newBulletins(o.Config.Panel.Large)}
+	g := &guard{opts: o, log: o.Log, sessions: map[*session]struct{}{}, display: true, flood: newFlood(o.Clock), today: newToday(o.Clock), bulletins: newBulletins(o.Config.Panel.Large), sticks: &sticks{now: o.Clock.Boot}}
 	g.peer = func(c net.Conn) error { return ipc.CheckPeer(c, o.GatewayUID) }
+	g.exporter = func(c net.Conn) error { return ipc.CheckPeer(c, o.ExporterUID) }
 	var err error
 	if g.phones, err = openPhones(filepath.Join(o.StateDir, "phones.json")); err != nil {
 		return nil, err

@@ -89,6 +89,7 @@ type house struct {
 	gateway *ipc.Client
 	courier *courier
 	doors   *pipes
+	slot    *pipes                // where sticks go in
 	days    int                   // that literal payloads are kept; 0: as long as the log
 	large   bool                  // letters on the panel
 	quotaMB int                   // 0: the default
@@ -131,11 +132,11 @@ func (h *house) start() {
 	}
 	h.panel, h.buttons = devicetest.NewPanel(h.clock), devicetest.NewButtons(h.clock)
 	h.hands = devicetest.Hands{Buttons: h.buttons, Clock: h.clock, Settle: synctest.Wait}
-	h.doors = newPipes()
+	h.doors, h.slot = newPipes(), newPipes()
 	keyFile := filepath.Join(h.dir, "grant.pub")
 	h.opts = guard.Options{
 		Config: config.Default(), Clock: h.clock, BootID: [16]byte{7 + h.reboots}, Display: h.panel, Buttons: h.buttons, Registry: reg,
-		Gateway: h.doors, Courier: "unused", GrantKeyFile: keyFile, StateDir: filepath.Join(h.dir, "state"),
+		Gateway: h.doors, Exporter: h.slot, Courier: "unused", GrantKeyFile: keyFile, StateDir: filepath.Join(h.dir, "state"),
 		Notices: filepath.Join(h.dir, "notices"), Boot: audit.Boot{Program: audit.ProgramSimulator}, Log: slog.New(slog.DiscardHandler),
 		Watchdog: h.watched, Address: h.address,
 	}

@@ -224,15 +224,22 @@ func (j *journal) Append(ctx context.Context, entries ...audit.Entry) error {
 
 // Barrier returns when entries are on flash. Without entries it only finds out whether the log takes any.
 func (j *journal) Barrier(ctx context.Context, entries ...audit.Entry) error {
+	_, err := j.barrier(ctx, entries...)
+	return err
+}
+
+// barrier is Barrier, and returns where the entries are.
+func (j *journal) barrier(ctx context.Context, entries ...audit.Entry) ([]audit.Seq, error) {
 	log, err := j.current()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if _, err = log.Barrier(ctx, entries...); err == nil {
+	seqs, err := log.Barrier(ctx, entries...)
+	if err == nil {
 		j.hear(entries)
 	}
 	// What somebody does at the box is recorded in a full log as well, and proves no room for anything else.
-	return j.noted(err, !log.Room().Full)
+	return seqs, j.noted(err, !log.Room().Full)
 }
 
 // hear remembers what calls are about until they are promised or refused.

@@ -72,6 +72,7 @@ func (g *guard) act(n confirm.Notice) happened {
 	switch n.Kind {
 	case confirm.Panic:
 		g.freezer.hold()
+		g.sticks.stop()
 		h.killed = g.courier.abortAll()
 		if err := g.freezer.keep(); err != nil {
 			g.log.Error("the freeze would not survive a restart", "err", err)
@@ -104,6 +105,9 @@ func (g *guard) noticed(ctx context.Context, n happened) {
 	case confirm.PairingOpened:
 		g.record(ctx, audit.Admin{Action: audit.AdminPairing, Outcome: audit.Approved, By: audit.ByBox, On: audit.Yes})
 		g.tell(ipc.Notice{Class: ipc.NoticePairingOpen})
+		if g.sticks.gesture() { // one prompt a gesture, and a copy comes before anything is given up
+			return
+		}
 		if trouble(g.journal.Err()) == ipc.AuditDamaged {
 			g.prompts.Go(func() { g.offerNewLog(ctx) })
 		}
@@ -197,7 +201,9 @@ func (g *guard) showIdle() {
 	if head, _, ok := g.journal.head(); ok {
 		idle.HeadCode = head.Code()
 	}
-	idle.Note, idle.Hint = idleNote(trouble(g.journal.Err()), g.inbox.count())
+	if idle.Note, idle.Hint = g.sticks.note(); idle.Note == "" {
+		idle.Note, idle.Hint = idleNote(trouble(g.journal.Err()), g.inbox.count())
+	}
 	g.desk.SetIdle(idle)
 }
 

@@ -33,22 +33,32 @@ func (f *File) Write(b []byte) (n int, err error) {
 		return 0, fmt.Errorf("%w: FAT holds no larger file", ErrFull)
 	}
 	g := &f.v.g
-	for len(b) > 0 {
-		in := f.size % g.cluster
-		if in == 0 {
-			next, err := f.v.allocate(f.last)
-			if err != nil {
-				return n, err
-			}
-			if f.last = next; f.first == 0 {
-				f.first = next
-			}
+	in := f.size % g.cluster
+	var clusters []uint32
+	if in > 0 {
+		clusters = append(clusters, f.last)
+	}
+	for int64(len(clusters))*g.cluster < in+int64(len(b)) {
+		next, err := f.v.allocate(f.last)
+		if err != nil {
+			return 0, err
 		}
-		part := b[:min(int64(len(b)), g.cluster-in)]
-		if _, err := f.v.pages.medium.WriteAt(part, f.v.pages.base+g.at(f.last)+in); err != nil {
+		if f.last = next; f.first == 0 {
+			f.first = next
+		}
+		clusters = append(clusters, next)
+	}
+	for len(b) > 0 { // clusters that lie one behind the other are written at once
+		run := 1
+		for run < len(clusters) && clusters[run] == clusters[run-1]+1 {
+			run++
+		}
+		part := b[:min(int64(len(b)), int64(run)*g.cluster-in)]
+		if _, err := f.v.pages.medium.WriteAt(part, f.v.pages.base+g.at(clusters[0])+in); err != nil {
 			return n, err
 		}
 		n, f.size, b = n+len(part), f.size+int64(len(part)), b[len(part):]
+		clusters, in = clusters[run:], 0
 	}
 	return n, nil
 }

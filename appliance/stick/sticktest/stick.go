@@ -26,7 +26,7 @@ type Stick struct {
 
 	// Refuse makes it read-only.
 	Refuse bool
-	// Rot changes a byte of each large write, as worn-out flash does.
+	// Rot changes a byte of each write that is larger than a table's or a directory's, as worn-out flash does.
 	Rot bool
 }
 
@@ -95,7 +95,7 @@ func (s *Stick) WriteAt(p []byte, off int64) (int, error) {
 	if err := s.checkLocked(p, off); err != nil {
 		return 0, err
 	}
-	if p = slices.Clone(p); s.Rot && len(p) >= 4096 {
+	if p = slices.Clone(p); s.Rot && len(p) > 16<<10 {
 		p[len(p)/2] ^= 1
 	}
 	s.eachLocked(p, off, func(part, now []byte, at int64) {
@@ -137,3 +137,9 @@ func (s *Stick) After(keep func(sector int64) bool) []byte {
 
 // Content is what a reader sees.
 func (s *Stick) Content() []byte { return s.After(func(int64) bool { return true }) }
+
+// Size is the medium's, in bytes.
+func (s *Stick) Size() int64 { return int64(len(s.durable)) }
+
+// Close gives it back.
+func (s *Stick) Close() error { return nil }

@@ -4,8 +4,10 @@ package sticktest
 
 import (
 	"encoding/binary"
+	"io"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"testing"
 
@@ -78,4 +80,49 @@ func Partitioned(kind byte, volumes ...[]byte) []byte {
 		disk = append(disk, v...)
 	}
 	return disk
+}
+
+// Files reads all files of a volume, by path, with other eyes than the product's.
+func Files(t testing.TB, kind int, volume []byte) map[string][]byte {
+	t.Helper()
+	fsys := Reader(t, kind, volume)
+	files := map[string][]byte{}
+	var walk func(dir string)
+	walk = func(dir string) {
+		entries, err := fsys.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			name := path.Join(dir, e.Name())
+			info, err := e.Info()
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case e.Name() == "." || e.Name() == "..":
+			case e.IsDir():
+				walk(name)
+			case info.Size() == 0: // which go-diskfs v1.9.4 cannot read
+				files[name] = nil
+			default:
+				files[name] = readOnce(t, fsys, name, info.Size())
+			}
+		}
+	}
+	walk(".")
+	return files
+}
+
+// readOnce reads a file in one go: go-diskfs v1.9.4 reads past a file's end where it is read in parts.
+func readOnce(t testing.TB, fsys filesystem.FileSystem, name string, size int64) []byte {
+	t.Helper()
+	f, err := fsys.OpenFile(name, os.O_RDONLY)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, size)
+	if n, err := f.Read(b); err != nil && err != io.EOF || int64(n) != size {
+		t.Fatalf("%s: %d bytes of %d, %v", name, n, size, err)
+	}
+	return b
 }

@@ -1,0 +1,394 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/audit/export"
+	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/confirm"
+)
+
+const (
+	maxSticks    = 4                // exporters that may be connected
+	helloTimeout = 60 * time.Second // within which one must say what it has: a large, slow stick takes a while
+	// unpluggedNote is how long the idle screen says that a copy was broken off.
+	unpluggedNote = 2 * time.Minute
+	// goneTimeout is how long after its first error a stick may be found to be out.
+	goneTimeout = 3 * time.Second
+	// progressEvery is how often the idle screen says how far a copy is.
+	progressEvery = time.Second
+)
+
+// stickState is how far it is with a stick.
+type stickState uint8
+
+const (
+	stickWaiting stickState = iota // for somebody at the box
+	stickRefused                   // it takes no copy
+	stickCopying
+	stickDone
+	stickFailed
+)
+
+// stick is one stick in the box, behind its exporter.
+type stick struct {
+	client  *ipc.Client
+	hello   ipc.StickHello
+	pressed chan struct{} // holds one: somebody at the box made the gesture
+
+	// Under sticks.mu.
+	state  stickState
+	say    words
+	share  int // of the copy, in per cent
+	cancel context.CancelFunc
+}
+
+// sticks are those that are in, in the order in which they came. The first is the one that is dealt with.
+type sticks struct {
+	mu     sync.Mutex
+	in     []*stick
+	broken time.Duration // boot time until which the idle screen says that one was pulled out too early
+	now    func() time.Duration
+}
+
+// gesture tells the first stick of a gesture at the box, and reports whether it waits for one.
+func (s *sticks) gesture() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.in) != 1 || s.in[0].state != stickWaiting && s.in[0].state != stickFailed {
+		return false
+	}
+	select {
+	case s.in[0].pressed <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// alone reports whether k is the only stick: with two, nobody knows which is meant.
+func (s *sticks) alone(k *stick) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.in) == 1 && s.in[0] == k
+}
+
+// stop breaks off a copy: there was a panic.
+func (s *sticks) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.in {
+		if k.cancel != nil {
+			k.cancel()
+		}
+	}
+}
+
+// note is what the idle screen says of a stick; nothing where there is none.
+func (s *sticks) note() (note, hint string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.in) == 0 {
+		if s.broken > 0 && s.now() < s.broken {
+			return "pulled out too early", "nothing is lost"
+		}
+		return "", ""
+	}
+	switch k := s.in[0]; {
+	case k.state == stickCopying:
+		return fmt.Sprintf("copying: %d of 100", k.share), "leave the stick in"
+	case k.state != stickWaiting:
+		return k.say.note, k.say.hint
+	case len(s.in) > 1:
+		return "two sticks are in:", "leave only one in"
+	}
+	return "copy record to stick", "hold both buttons 3s"
+}
+
+func (s *sticks) set(k *stick, state stickState, say words) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k.state, k.say = state, say
+}
+
+// serveSticks accepts exporters until ctx ends.
+func (g *guard) serveSticks(ctx context.Context) error {
+	return g.accept(ctx, g.opts.Exporter, maxSticks, func(c net.Conn) error { return g.exporter(c) }, g.stickIn)
+}
+
+// stickIn deals with one stick until it is out. Nothing that it does is waited for by anything else.
+func (g *guard) stickIn(ctx context.Context, conn net.Conn) {
+	hellos := make(chan ipc.StickHello, 1)
+	k := &stick{pressed: make(chan struct{}, 1)}
+	k.client = ipc.NewClient(ipc.NewConn(conn), func(m ipc.Message) {
+		if h, ok := m.(*ipc.StickHello); ok && len(h.Label) <= ipc.MaxStickLabel {
+			select {
+			case hellos <- *h:
+			default: // it says hello once
+			}
+		}
+	})
+	defer k.client.Close()
+	defer context.AfterFunc(ctx, func() { k.client.Close() })()
+	late := time.NewTimer(helloTimeout)
+	defer late.Stop()
+	select {
+	case k.hello = <-hellos:
+	case <-k.client.Done():
+		return
+	case <-late.C:
+		g.log.Warn("an exporter that says nothing is hung up on")
+		return
+	}
+	g.stickThere(k)
+	defer g.stickGone(k)
+	for {
+		if k.hello.Problem == 0 && g.sticks.alone(k) {
+			g.offerCopy(ctx, k)
+		}
+		select {
+		case <-k.pressed:
+		case <-k.client.Done():
+			return
+		}
+	}
+}
+
+func (g *guard) stickThere(k *stick) {
+	g.log.Info("a stick is in", "size", k.hello.Size, "problem", k.hello.Problem)
+	if k.hello.Problem != 0 {
+		k.state, k.say = stickRefused, wordsOf(k.hello.Problem)
+	}
+	g.sticks.mu.Lock()
+	g.sticks.in = append(g.sticks.in, k)
+	g.sticks.broken = 0
+	first := g.sticks.in[0] == k
+	g.sticks.mu.Unlock()
+	if first {
+		g.tellStick(k.say)
+	}
+	g.showIdle()
+}
+
+func (g *guard) stickGone(k *stick) {
+	g.log.Info("a stick is out")
+	s := g.sticks
+	s.mu.Lock()
+	first := s.in[0] == k
+	s.in = slices.DeleteFunc(s.in, func(o *stick) bool { return o == k })
+	var next words
+	if len(s.in) > 0 {
+		next = s.in[0].say
+	}
+	s.mu.Unlock()
+	if first {
+		g.tellStick(next)
+	}
+	g.showIdle()
+}
+
+// tellStick has the panel say something of a stick in full, until somebody closes it or the stick is out.
+func (g *guard) tellStick(w words) {
+	g.bulletins.ofStick(w.full)
+	g.desk.SetBulletins(g.bulletins.open())
+}
+
+// offerCopy asks whoever is at the box whether the record is to be copied, if a gesture was made there within the minute;
+// otherwise it does nothing, and the idle screen says what to do.
+func (g *guard) offerCopy(ctx context.Context, k *stick) {
+	if g.freezer.frozen() {
+		return
+	}
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-k.client.Done(): // no stick, no prompt
+			cancel()
+		case <-asking.Done():
+		}
+	}()
+	const title = "Copy all the record"
+	text := "to stick" + stickName(k.hello)
+	d, err := g.desk.AskAdmin(asking, confirm.AdminRequest{Kind: confirm.AdminExport, Title: title, Text: text})
+	if err != nil {
+		g.log.Error("the copy could not be offered", "err", err)
+		return
+	}
+	blob, digest := audit.BlobOf(audit.BlobAdmin, [16]byte{}, []byte(title+"\n"+text))
+	act := audit.Admin{Action: audit.AdminExport, By: audit.ByBox, Text: digest}
+	entries := append(asked(&act, d), blob)
+	if g.journal.crowded() { // a full record has no room for pictures; the text tells as much
+		act.Pages, entries = nil, []audit.Entry{blob}
+	}
+	switch d.Outcome {
+	case confirm.AdminConfirmed:
+	case confirm.AdminDenied, confirm.AdminExpired, confirm.AdminPanicked: // decided at the box, so always recorded
+		g.record(ctx, act, entries...)
+		return
+	default:
+		return
+	}
+	// A log that cannot be written is what a copy is wanted of most; then there is nothing to record it in.
+	seqs, err := g.journal.barrier(context.WithoutCancel(ctx), append(entries, audit.Entry{Payload: act})...)
+	if err != nil {
+		g.log.Error("the copy is made without a record of it", "err", err)
+		seqs = []audit.Seq{0}
+	}
+	g.copyTo(ctx, k, seqs[len(seqs)-1])
+}
+
+// stickName is a stick as the panel names it. The label is anybody's, so only letters that cannot mislead are drawn.
+func stickName(h ipc.StickHello) string {
+	name := ""
+	for _, c := range h.Label {
+		if (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' {
+			name = ""
+			break
+		}
+		name += string(c)
+	}
+	if name != "" {
+		name = " " + name
+	}
+	return fmt.Sprintf("%s, %.1f GB", name, float64(min(max(h.Size, 0), 1<<46))/1e9)
+}
+
+// copyTo copies the record onto a stick, and records what came of it.
+func (g *guard) copyTo(ctx context.Context, k *stick, approved audit.Seq) {
+	copying, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := g.sticks
+	s.mu.Lock()
+	k.state, k.share, k.cancel, k.say = stickCopying, 0, cancel, words{}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		k.cancel = nil
+		s.mu.Unlock()
+	}()
+	g.tellStick(words{})
+	g.showIdle()
+	v := newStickVolume(copying, func(ctx context.Context, op *ipc.StickOp) (*ipc.StickReply, error) {
+		m, err := k.client.Call(ctx, op, nil)
+		if err != nil {
+			return nil, err
+		}
+		r, ok := m.(*ipc.StickReply)
+		if !ok {
+			return nil, fmt.Errorf("%w: an exporter answered with kind %d", ipc.ErrProtocol, m.Kind())
+		}
+		return r, nil
+	})
+	report, err := export.Write(copying, os.DirFS(filepath.Join(g.opts.StateDir, "audit")), v, export.Options{
+		Name: g.opts.Config.Box.Name, Clock: g.opts.Clock, ByBox: true, Progress: g.progress(k),
+	})
+	if err == nil {
+		err = v.end()
+	}
+	done := audit.Export{By: audit.ByBox, Admin: approved, Volume: k.hello.Label}
+	say := words{}
+	if err == nil {
+		done.FirstSegment, done.LastSegment, done.Last, done.LastLink = report.FirstSegment, report.LastSegment, report.Log.Head.Seq, report.Log.Head.Link
+		done.Sums, done.Redacted = report.Sums, report.Redacted
+		done.OK = report.Log.Status == audit.Intact
+		say = wordsOfCopy(report.Log.Status)
+		if !done.OK {
+			done.Code = "log_" + report.Log.Status.String()
+		}
+		s.set(k, stickDone, say)
+	} else {
+		g.log.Warn("the record was not copied", "err", err)
+		g.awaitPull(err, k.client.Done())
+		done.Code, say = copyFailure(err, k.client.Done(), copying)
+		s.set(k, stickFailed, say)
+		if done.Code == codePulled {
+			s.mu.Lock()
+			s.broken = s.now() + unpluggedNote
+			s.mu.Unlock()
+		}
+	}
+	if approved != 0 {
+		g.record(ctx, done)
+	}
+	g.tellStick(say)
+	g.showIdle()
+}
+
+// progress keeps the idle screen up to date. The steps take about as long as this says.
+func (g *guard) progress(k *stick) func(export.Step, int64, int64) {
+	weights := map[export.Step][2]int{export.StepCheck: {0, 10}, export.StepCopy: {10, 40}, export.StepView: {50, 30}, export.StepRead: {80, 20}}
+	var last time.Duration
+	return func(step export.Step, done, total int64) {
+		w := weights[step]
+		share := w[0]
+		if total > 0 {
+			share += int(int64(w[1]) * min(done, total) / total)
+		}
+		now := g.opts.Clock.Mono()
+		if now-last < progressEvery {
+			return
+		}
+		last = now
+		g.sticks.mu.Lock()
+		k.share = share
+		g.sticks.mu.Unlock()
+		g.showIdle()
+	}
+}
+
+// codePulled is of a copy whose stick went away.
+const codePulled = "pulled_out"
+
+// awaitPull gives a stick that fails the time to turn out to be gone: its device fails first.
+func (g *guard) awaitPull(err error, gone <-chan struct{}) {
+	var problem *stickError
+	if !errors.As(err, &problem) || problem.problem != ipc.StickUnreadable {
+		return
+	}
+	enough, stop := g.opts.Clock.Until(g.opts.Clock.Boot() + goneTimeout)
+	defer stop()
+	select {
+	case <-gone:
+	case <-enough:
+	}
+}
+
+// copyFailure says what became of a copy that came to nothing, to the record and to people.
+func copyFailure(err error, gone <-chan struct{}, copying context.Context) (code string, say words) {
+	var noRoom *export.NoRoomError
+	var problem *stickError
+	select {
+	case <-gone:
+		return codePulled, words{}
+	default:
+	}
+	switch {
+	case copying.Err() != nil:
+		return "stopped", words{"copying was stopped:", "nothing is lost", "Copying the record was stopped. The stick has no copy, and the box has lost nothing."}
+	case errors.As(err, &noRoom), errors.Is(err, syscall.ENOSPC):
+		full := "The stick is full. Make room on it, or use another one. The box has lost nothing."
+		if noRoom != nil {
+			full = fmt.Sprintf("The stick is full: the record needs about %d MB. Make room on it, or use another one. The box has lost nothing.", (noRoom.Need+1e6-1)/1e6)
+		}
+		return "no_room", words{"the stick is full:", "make room on it", full}
+	case errors.Is(err, export.ErrExists):
+		return "exists", words{"the copy is there:", "pull the stick out", "This stick has a copy of the record up to now. It is safe to pull it out."}
+	case errors.Is(err, export.ErrReadBack):
+		return "read_back", words{"the stick is bad:", "use another one", "The stick does not give back what was written to it. Use another one. The box has lost nothing."}
+	case errors.Is(err, context.DeadlineExceeded):
+		return "too_slow", words{"stick does not reply", "use another one", "The stick does not answer any more. Pull it out, and use another one. The box has lost nothing."}
+	case errors.As(err, &problem):
+		return fmt.Sprintf("stick_%d", problem.problem), wordsOf(problem.problem)
+	}
+	return "internal", words{"the copy failed:", "use another stick", "The record could not be copied. Try again, or use another stick. The box has lost nothing."}
+}

@@ -1,0 +1,434 @@
+package guard_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/guard"
+	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/appliance/stick"
+	"assent.home.arpa/appliance/stick/fat"
+	"assent.home.arpa/appliance/stick/sticktest"
+	"assent.home.arpa/confirm/screen"
+	"assent.home.arpa/device"
+)
+
+const (
+	askNote, askHint = "copy record to stick", "hold both buttons 3s"
+	goodNote         = "record is copied:"
+	goodText         = "The record is on the stick. It was read back, and is good. It is safe to pull the stick out."
+)
+
+const stickSize = 34 << 20
+
+func blankStick(t testing.TB) *sticktest.Stick {
+	return sticktest.NewStick(sticktest.Format(t, stickSize, "HOLIDAY"))
+}
+
+// insert puts a stick into the box, with the real exporter before it, and returns how it is pulled out.
+func (h *house) insert(m stick.Medium) (pull func()) {
+	h.t.Helper()
+	conn, err := h.slot.dial(context.Background())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var exporter sync.WaitGroup
+	exporter.Go(func() {
+		stick.Run(ctx, ipc.NewConn(conn), func() (stick.Medium, error) { return m, nil }, h.opts.Log)
+	})
+	synctest.Wait()
+	h.hands.Wait(time.Second)
+	return sync.OnceFunc(func() {
+		cancel()
+		exporter.Wait()
+		h.hands.Wait(time.Second)
+	})
+}
+
+// agree makes the gesture and holds both buttons again.
+func (h *house) agree() {
+	h.t.Helper()
+	h.hands.HoldBoth(3500 * time.Millisecond)
+	h.hands.Wait(4 * time.Second)
+	h.hands.HoldBoth(4 * time.Second)
+	h.hands.Wait(10 * time.Second)
+}
+
+// closeNotice turns the pages of what the panel has to say until it is over.
+func (h *house) closeNotice() {
+	for range 6 {
+		h.hands.Wait(2 * time.Second)
+		h.hands.Tap(device.Deny)
+	}
+	h.hands.Wait(2 * time.Second)
+}
+
+func (h *house) notes(note, hint string) bool {
+	h.t.Helper()
+	h.hands.Wait(31 * time.Second)
+	return h.idle(ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{}).HeadCode, note, hint, ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{}).Phones)
+}
+
+func (h *house) exports() (exports []*audit.Export, acts []*audit.Admin) {
+	h.t.Helper()
+	records := h.records()
+	for _, a := range find[*audit.Admin](records) {
+		if a.Action == audit.AdminExport {
+			acts = append(acts, a)
+		}
+	}
+	return find[*audit.Export](records), acts
+}
+
+// copies are the finished copies on a stick, by name.
+func copies(t *testing.T, m *sticktest.Stick) map[string]fstest.MapFS {
+	t.Helper()
+	found := map[string]fstest.MapFS{}
+	for name, content := range sticktest.Files(t, 32, m.Content()) {
+		dir, rest, ok := strings.Cut(name, "/")
+		if !ok || !strings.HasPrefix(dir, "AUDIT-") || dir == "AUDIT-unfinished" {
+			continue
+		}
+		if found[dir] == nil {
+			found[dir] = fstest.MapFS{}
+		}
+		found[dir][rest] = &fstest.MapFile{Data: content}
+	}
+	return found
+}
+
+// D4: a stick, a gesture, a press; then the stick holds the record, and says whose word it is.
+func TestRecordIsCopiedOntoAStick(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		p := h.pair("kitchen")
+		h.turn(p, ipc.ID{1})
+		h.hands.Wait(3 * time.Minute) // that gesture does not count any more
+		m := blankStick(t)
+		pull := h.insert(m)
+		if !h.notes(askNote, askHint) {
+			t.Error("the panel does not say what to do")
+		}
+		if m.Writes() != 0 {
+			t.Error("something was written before anybody pressed")
+		}
+		h.agree()
+		if !h.says(goodText) {
+			t.Error("the panel does not say that it is safe to pull it out")
+		}
+		h.closeNotice()
+		if !h.notes(goodNote, "pull the stick out") {
+			t.Error("the idle screen does not say that it is copied")
+		}
+		found := copies(t, m)
+		if len(found) != 1 {
+			t.Fatalf("%d copies", len(found))
+		}
+		var report audit.Report
+		for dir, log := range found {
+			var err error
+			if report, err = audit.Verify(t.Context(), log, audit.VerifyOptions{AllSeals: true}); err != nil || report.Status != audit.Intact {
+				t.Errorf("%s: %v %v", dir, report.Problem, err)
+			}
+			if want := fmt.Sprintf("AUDIT-%s-%d", report.Root.String()[:8], report.Head.Seq); dir != want {
+				t.Errorf("%s, want %s", dir, want)
+			}
+			if readme := string(log["README.txt"].Data); !strings.Contains(readme, "That is the box's own word") {
+				t.Errorf("the copy does not say whose word it is:\n%s", readme)
+			}
+		}
+		pull()
+		if h.notes(goodNote, "pull the stick out") {
+			t.Error("a stick that is out is still spoken of")
+		}
+		exports, acts := h.exports()
+		if len(exports) != 1 || len(acts) != 1 || acts[0].Outcome != audit.Approved {
+			t.Fatalf("%d exports, acts: %+v", len(exports), acts)
+		}
+		e := exports[0]
+		if !e.OK || e.Last != report.Head.Seq || e.LastLink != report.Head.Link || e.Admin == 0 || e.By != audit.ByBox || e.Sums == (audit.Digest{}) || string(e.Volume) != "HOLIDAY" {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+func TestNoCopyWithoutAPress(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		h.pair("kitchen")
+		h.hands.Wait(3 * time.Minute)
+		m := blankStick(t)
+		pull := h.insert(m)
+		h.hands.HoldBoth(4 * time.Second) // this is the gesture, whatever else it may have been meant for
+		h.hands.Wait(5 * time.Second)
+		h.hands.Tap(device.Deny)
+		h.hands.Wait(3 * time.Minute)
+		if !h.notes(askNote, askHint) {
+			t.Error("the stick cannot be asked about again")
+		}
+		h.hands.HoldBoth(4 * time.Second)
+		h.hands.Wait(2 * time.Minute) // nobody presses
+		h.hands.Wait(2 * time.Minute)
+		h.hands.HoldBoth(4 * time.Second)
+		h.hands.Wait(3 * time.Second)
+		pull() // before the press
+		h.hands.HoldBoth(4 * time.Second)
+		h.hands.Wait(time.Minute)
+		if m.Writes() != 0 {
+			t.Errorf("%d writes", m.Writes())
+		}
+		exports, acts := h.exports()
+		if len(exports) != 0 || len(acts) != 2 || acts[0].Outcome != audit.Denied || acts[1].Outcome != audit.Expired {
+			t.Errorf("%d exports, acts %+v", len(exports), acts)
+		}
+	})
+}
+
+// The gesture may come first, and somebody then fetches the stick.
+func TestGestureBeforeTheStick(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		h.hands.HoldBoth(3500 * time.Millisecond)
+		h.hands.Wait(20 * time.Second)
+		m := blankStick(t)
+		defer h.insert(m)()
+		h.hands.Wait(3 * time.Second)
+		h.hands.HoldBoth(4 * time.Second)
+		h.hands.Wait(10 * time.Second)
+		if len(copies(t, m)) != 1 {
+			t.Error("no copy")
+		}
+	})
+}
+
+// Whatever a stick is called, the prompt can be drawn, and its name misleads nobody.
+func TestPromptNamesTheStick(t *testing.T) {
+	for _, c := range []struct {
+		label string
+		size  int64
+		want  string
+	}{
+		{"HOLIDAY", 7_900_000_000, " HOLIDAY, 7.9 GB"},
+		{"ABCDEFGHIJK", 1 << 62, " ABCDEFGHIJK, 70368.7 GB"},
+		{"", -5, ", 0.0 GB"},
+		{"A B", 0, ", 0.0 GB"}, // a gap at a row's end would be a mark
+		{"\x9a\x00\xff", 0, ", 0.0 GB"},
+		{"holiday", 0, ", 0.0 GB"}, // no FAT label has small letters
+	} {
+		got := guard.StickName(ipc.StickHello{Label: []byte(c.label), Size: c.size})
+		if got != c.want {
+			t.Errorf("%q: %q, want %q", c.label, got, c.want)
+		}
+		if _, err := screen.DrawAdmin("Copy all the record", "to stick"+got, time.Minute, 0); err != nil {
+			t.Errorf("%q: %v", c.label, err)
+		}
+	}
+}
+
+func image(t testing.TB, at int, magic string) *sticktest.Stick {
+	b := sticktest.Format(t, stickSize, "X")
+	copy(b[at:], magic)
+	return sticktest.NewStick(b)
+}
+
+// Whatever somebody puts in: the panel says what it is and what to do, and nothing on it changes.
+func TestSticksThatTakeNoCopy(t *testing.T) {
+	small := sticktest.Format(t, 1<<20, "X")
+	for _, c := range []struct {
+		event string
+		stick *sticktest.Stick
+		note  string
+	}{
+		{"exFAT", image(t, 3, "EXFAT   "), "this stick is exFAT:"},
+		{"NTFS", image(t, 3, "NTFS    "), "this stick is NTFS:"},
+		{"ext4", image(t, 1080, "\x53\xef"), "a stick for Linux:"},
+		{"encrypted", image(t, 0, "LUKS\xba\xbe"), "stick is encrypted:"},
+		{"an installer", image(t, 32769, "CD001"), "stick has a system:"},
+		{"zeros", sticktest.NewStick(make([]byte, 1<<20)), "unformatted stick:"},
+		{"two partitions", sticktest.NewStick(sticktest.Partitioned(0x0c, small, small)), "stick in many parts:"},
+		{"a boot partition", sticktest.NewStick(sticktest.Partitioned(0xef, small)), "a system starts here"},
+		{"a lying size", image(t, 32, "\xff\xff\xff\x7f"), "stick is damaged:"},
+		{"a table of gigabytes", image(t, 36, "\xff\xff\xff\x7f"), "unknown kind of FAT:"},
+	} {
+		t.Run(c.event, func(t *testing.T) {
+			live(t, t.TempDir(), func(t *testing.T, h *house) {
+				before := c.stick.Content()
+				pull := h.insert(c.stick)
+				h.closeNotice()
+				status := ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{})
+				if hint := guard.StickHint(c.note); !h.idle(status.HeadCode, c.note, hint, 0) {
+					t.Errorf("the panel does not say %q", c.note)
+				}
+				h.hands.HoldBoth(4 * time.Second)
+				h.hands.Wait(4 * time.Second)
+				h.hands.HoldBoth(4 * time.Second)
+				pull()
+				if !bytes.Equal(before, c.stick.Content()) || c.stick.Writes() != 0 {
+					t.Error("the stick was written to")
+				}
+			})
+		})
+	}
+}
+
+// What goes wrong halfway is said, recorded, and loses nothing; the next stick is taken.
+func TestCopiesThatFail(t *testing.T) {
+	full := func(t *testing.T, room int64) *sticktest.Stick {
+		b := sticktest.Format(t, stickSize, "FULL")
+		v, err := fat.Open(sticktest.NewStick(b), 0, stickSize)
+		if err != nil {
+			t.Fatal(err)
+		}
+		free, err := v.Free()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sticktest.NewStick(sticktest.Put(t, 32, b, map[string][]byte{"film": make([]byte, free-room)}))
+	}
+	for _, c := range []struct {
+		event string
+		make  func(t *testing.T) *sticktest.Stick
+		code  string
+		note  string
+	}{
+		{"full", func(t *testing.T) *sticktest.Stick { return full(t, 100<<10) }, "no_room", "the stick is full:"},
+		{"full halfway", func(t *testing.T) *sticktest.Stick { return full(t, audit.SegmentSize+20<<10) }, "no_room", "the stick is full:"},
+		{"read-only", func(t *testing.T) *sticktest.Stick { m := blankStick(t); m.Refuse = true; return m }, "stick_10", "stick is read-only:"},
+		{"worn out", func(t *testing.T) *sticktest.Stick { m := blankStick(t); m.Rot = true; return m }, "read_back", "the stick is bad:"},
+		{"fails at once", func(t *testing.T) *sticktest.Stick { m := blankStick(t); m.PullAt(1); return m }, "stick_12", "the stick fails:"},
+		{"fails halfway", func(t *testing.T) *sticktest.Stick { m := blankStick(t); m.PullAt(40); return m }, "stick_12", "the stick fails:"},
+	} {
+		t.Run(c.event, func(t *testing.T) {
+			live(t, t.TempDir(), func(t *testing.T, h *house) {
+				m := c.make(t)
+				pull := h.insert(m)
+				h.agree()
+				h.closeNotice()
+				if !h.notes(c.note, guard.StickHint(c.note)) {
+					t.Errorf("the panel does not say %q", c.note)
+				}
+				if c.code != "stick_12" {
+					if found := copies(t, m); len(found) != 0 {
+						t.Errorf("%d copies", len(found))
+					}
+				}
+				pull()
+				good := blankStick(t)
+				pull = h.insert(good)
+				h.agree()
+				if len(copies(t, good)) != 1 {
+					t.Error("the next stick has no copy")
+				}
+				pull()
+				exports, _ := h.exports()
+				if len(exports) != 2 || exports[0].OK || exports[0].Code != c.code || !exports[1].OK {
+					t.Errorf("%d: %+v", len(exports), *exports[0])
+				}
+			})
+		})
+	}
+}
+
+// slow is a stick that does not get on with its writes until it is let.
+type slow struct {
+	*sticktest.Stick
+	go_ chan struct{}
+}
+
+func (s slow) WriteAt(p []byte, off int64) (int, error) {
+	<-s.go_
+	return s.Stick.WriteAt(p, off)
+}
+
+// A copy under way keeps nothing waiting, and ends where its stick is pulled out, or where there is a panic.
+func TestLifeGoesOnDuringACopy(t *testing.T) {
+	for _, c := range []struct {
+		event string
+		end   func(h *house, m slow, pull func())
+		code  string
+	}{
+		{"it goes on", func(h *house, m slow, pull func()) { close(m.go_); h.hands.Wait(10 * time.Second) }, ""},
+		{"pulled out halfway", func(h *house, m slow, pull func()) { m.PullAt(3); close(m.go_); pull() }, "pulled_out"},
+		{"panic", func(h *house, m slow, pull func()) {
+			h.hands.Hold(device.Deny, 6*time.Second)
+			close(m.go_)
+			h.hands.Wait(10 * time.Second)
+		}, "stopped"},
+		{"it never goes on", func(h *house, m slow, pull func()) { time.Sleep(3 * time.Minute); close(m.go_); synctest.Wait() }, "too_slow"},
+	} {
+		t.Run(c.event, func(t *testing.T) {
+			live(t, t.TempDir(), func(t *testing.T, h *house) {
+				p := h.pair("kitchen")
+				h.hands.Wait(3 * time.Minute)
+				m := slow{blankStick(t), make(chan struct{})}
+				pull := h.insert(m)
+				h.agree()
+				if !h.notes("copying: 10 of 100", "leave the stick in") && !h.notes("copying: 0 of 100", "leave the stick in") {
+					t.Error("the panel does not say that it is copying")
+				}
+				turn := h.turn(p, ipc.ID{1})
+				if o := h.now(state(turn)); o.Status != 1 {
+					t.Errorf("a call during a copy: %+v", o)
+				}
+				k := h.propose(h.gateway, search(turn, query))
+				if o := h.approve(k); o.Status != 1 {
+					t.Errorf("a card during a copy: %+v", o)
+				}
+				c.end(h, m, pull)
+				h.hands.Wait(10 * time.Second)
+				if c.code == "pulled_out" && !h.idle(h.status().HeadCode, "pulled out too early", "nothing is lost", 1) {
+					t.Error("the panel does not say that it was pulled out too early")
+				}
+				pull()
+				exports, _ := h.exports()
+				if len(exports) != 1 || exports[0].OK != (c.code == "") || exports[0].Code != c.code {
+					t.Errorf("%d: %+v", len(exports), *exports[0])
+				}
+			})
+		})
+	}
+}
+
+func TestTwoSticks(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		one, two := blankStick(t), blankStick(t)
+		pullOne := h.insert(one)
+		pullTwo := h.insert(two)
+		if !h.notes("two sticks are in:", "leave only one in") {
+			t.Error("the panel does not say that there are two")
+		}
+		h.agree()
+		if one.Writes()+two.Writes() != 0 {
+			t.Error("one of two was picked")
+		}
+		h.hands.Wait(3 * time.Minute)
+		pullOne()
+		h.agree()
+		if len(copies(t, two)) != 1 || one.Writes() != 0 {
+			t.Error("the one that is left has no copy")
+		}
+		pullTwo()
+	})
+}
+
+// A stick that was in when the guard starts, or starts again, is there: its exporter comes back.
+func TestGuardRestartsWithAStickIn(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		m := blankStick(t)
+		pull := h.insert(m)
+		h.restart()
+		pull()
+		pull = h.insert(m)
+		h.agree()
+		if len(copies(t, m)) != 1 {
+			t.Error("no copy")
+		}
+		pull()
+	})
+}
