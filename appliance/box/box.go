@@ -18,6 +18,7 @@ type Sockets struct {
 	Guard       string // gateway → guard
 	Courier     string // guard → courier
 	GrantKey    string // guard's public grant key, written for the courier
+	Export      string // exporter → guard
 	WorkerNone  string // courier → worker, by class
 	WorkerNet   string
 	Model       string // gateway → llama-server
@@ -33,12 +34,13 @@ func At(runtime string) Sockets {
 		Guard:       filepath.Join(dir("gateway-guard"), "guard.sock"),
 		Courier:     filepath.Join(dir("guard-courier"), "courier.sock"),
 		GrantKey:    filepath.Join(dir("guard-courier"), "grant.pub"),
+		Export:      filepath.Join(dir("export-guard"), "export.sock"),
 		WorkerNone:  filepath.Join(dir("courier-worker"), "none.sock"),
 		WorkerNet:   filepath.Join(dir("courier-worker"), "net.sock"),
 		Address:     filepath.Join(dir("address"), "address"),
 		Notices:     dir("notices"),
 		Model:       filepath.Join(dir("gateway-model"), "llama.sock"),
-		directories: []string{dir("gateway-guard"), dir("guard-courier"), dir("courier-worker"), dir("gateway-model")},
+		directories: []string{dir("gateway-guard"), dir("guard-courier"), dir("courier-worker"), dir("gateway-model"), dir("export-guard")},
 	}
 }
 

@@ -41,11 +41,17 @@ func (p Panel) boot() audit.Boot {
 
 // Peers are the users that the roles run as, by which the sockets' second lock goes.
 type Peers struct {
-	Gateway, Guard, Courier uint32
+	Gateway, Guard, Courier, Exporter uint32
+}
+
+// Doors are the sockets at which the guard is met.
+type Doors struct {
+	Gateway  net.Listener
+	Exporter net.Listener // nil: the box takes no stick
 }
 
 // Guard runs the guard of a box. address says where phones reach it; AddressFrom on a box.
-func Guard(ctx context.Context, c config.Config, p Panel, l net.Listener, peers Peers, scripted bool, log *slog.Logger, life Life, address func() string) error {
+func Guard(ctx context.Context, c config.Config, p Panel, doors Doors, peers Peers, scripted bool, log *slog.Logger, life Life, address func() string) error {
 	boot, err := BootID()
 	if err != nil {
 		return err
@@ -58,7 +64,8 @@ func Guard(ctx context.Context, c config.Config, p Panel, l net.Listener, peers 
 	return guard.Run(ctx, guard.Options{
 		Config: c, Clock: clock.System(), BootID: boot,
 		Display: p.Display, Buttons: p.Buttons, Lamp: p.Lamp,
-		Registry: reg, Gateway: l, GatewayUID: peers.Gateway,
+		Registry: reg, Gateway: doors.Gateway, GatewayUID: peers.Gateway,
+		Exporter: doors.Exporter, ExporterUID: peers.Exporter,
 		Courier: sockets.Courier, CourierUID: peers.Courier,
 		GrantKeyFile: sockets.GrantKey, StateDir: StateDir(c, "guard"),
 		Boot: p.boot(), Notices: sockets.Notices, Address: address, Scripted: scripted, Log: log, Ready: life.Ready, Watchdog: life.Watchdog,

@@ -65,7 +65,7 @@ func beGuard(dir string) error {
 	}
 	me, clk := uint32(os.Getuid()), clock.System()
 	panel := box.Panel{Display: devicetest.NewPanel(clk), Buttons: devicetest.NewButtons(clk), Lamp: &devicetest.Lamp{}}
-	return box.Guard(context.Background(), c, panel, l, box.Peers{Gateway: me, Guard: me, Courier: me}, true, slog.New(slog.DiscardHandler), box.Life{}, nil)
+	return box.Guard(context.Background(), c, panel, box.Doors{Gateway: l}, box.Peers{Gateway: me, Guard: me, Courier: me}, true, slog.New(slog.DiscardHandler), box.Life{}, nil)
 }
 
 // around is what goes on around a guard that is killed: a gateway that asks, and a courier that executes.

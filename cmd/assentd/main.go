@@ -4,6 +4,8 @@
 //	assentd guard          owns panel, keys, audit and pairings
 //	assentd courier        opens the connections that grants name
 //	assentd worker CLASS   makes one call, on the connection it has as standard input
+//	assentd stick DEVICE   writes the record onto one stick, as the guard says
+//	assentd usb-authorise DIR  lets a new USB device in, if it is storage or a hub
 //	assentd settings [DROP] puts the settings in force: those in DROP if they are new and valid, else the last good ones
 //	assentd import         takes a model that came with the card, and the rest of the card
 //	assentd model          becomes the engine, with one of the box's models
@@ -13,9 +15,10 @@
 //	assentd check-config   prints the effective configuration
 //	assentd version
 //
-// Every role takes -config FILE. Sockets come from systemd where it passes them (LISTEN_FDNAMES guard, courier, phones, plain),
+// Every role takes -config FILE. Sockets come from systemd where it passes them (LISTEN_FDNAMES guard, export, courier, phones, plain),
 // and are made where the configuration says otherwise. Exit status: 0 ended as told, 1 failed, 2 could not tell
-// (panel-test, where the guard runs or nobody answers; network-time, where it was not chosen), 3 wrong usage.
+// (panel-test, where the guard runs or nobody answers; network-time, where it was not chosen; stick, where
+// the box itself uses it), 3 wrong usage.
 package main
 
 import (
@@ -35,7 +38,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-const usage = `usage: assentd gateway | guard | courier | worker CLASS | settings [DROP] | import | model | address | network-time | panel-test | check-config | version   [-config FILE]
+const usage = `usage: assentd gateway | guard | courier | worker CLASS | stick DEVICE | usb-authorise DIR | settings [DROP] | import | model | address | network-time | panel-test | check-config | version   [-config FILE]
 `
 
 // role is what a subcommand is made of.
@@ -51,7 +54,7 @@ type env struct {
 }
 
 func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
-	roles := map[string]role{"gateway": gatewayRole, "guard": guardRole, "courier": courierRole, "worker": workerRole, "settings": settingsRole, "import": importRole, "model": modelRole, "address": addressRole, "network-time": networkTime, "panel-test": panelTest, "check-config": checkConfig, "version": version}
+	roles := map[string]role{"gateway": gatewayRole, "guard": guardRole, "courier": courierRole, "worker": workerRole, "stick": stickRole, "usb-authorise": usbAuthorise, "settings": settingsRole, "import": importRole, "model": modelRole, "address": addressRole, "network-time": networkTime, "panel-test": panelTest, "check-config": checkConfig, "version": version}
 	if len(args) == 0 || roles[args[0]] == nil {
 		fmt.Fprint(stderr, usage)
 		return 3

@@ -59,9 +59,13 @@ func guardRole(ctx context.Context, e env) error {
 	if err != nil {
 		return err
 	}
+	slot, err := given.unix("export", at.Export)
+	if err != nil {
+		return err
+	}
 	ctx, panel, closePanel := openPanel(ctx, e.config.Panel, board.Open, e.log)
 	defer closePanel()
-	err = box.Guard(ctx, e.config, panel, door, peers, false, e.log, l, box.AddressFrom(at))
+	err = box.Guard(ctx, e.config, panel, box.Doors{Gateway: door, Exporter: slot}, peers, false, e.log, l, box.AddressFrom(at))
 	if cause := context.Cause(ctx); errors.Is(cause, errPanelCame) {
 		return cause
 	}
@@ -112,7 +116,7 @@ func workerRole(ctx context.Context, e env) error {
 // systemUsers looks up the static users that the roles run as.
 func systemUsers() (box.Peers, error) {
 	var p box.Peers
-	for name, uid := range map[string]*uint32{"assent-gateway": &p.Gateway, "assent-guard": &p.Guard, "assent-courier": &p.Courier} {
+	for name, uid := range map[string]*uint32{"assent-gateway": &p.Gateway, "assent-guard": &p.Guard, "assent-courier": &p.Courier, "assent-export": &p.Exporter} {
 		u, err := user.Lookup(name)
 		if err != nil {
 			return p, fmt.Errorf("the system has no user %s: this program runs on the box's image; on a PC use assentsim", name)

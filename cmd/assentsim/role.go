@@ -25,6 +25,7 @@ func runRole(ctx context.Context, c console, args []string) error {
 	fixture := f.String("fixture", "", "what the phone page says about where searches go")
 	address := f.String("address", "", "where phones reach the box")
 	class := f.String("class", "", "worker class")
+	device := f.String("device", "", "image of a stick")
 	if len(args) == 0 {
 		return usageError("role needs a name")
 	}
@@ -38,7 +39,7 @@ func runRole(ctx context.Context, c console, args []string) error {
 	}
 	log := newLog(c.err).With("role", name)
 	me := uint32(os.Getuid())
-	peers := box.Peers{Gateway: me, Guard: me, Courier: me}
+	peers := box.Peers{Gateway: me, Guard: me, Courier: me, Exporter: me}
 	sockets := box.At(cfg.Paths.Runtime)
 	switch name {
 	case "gateway":
@@ -52,18 +53,24 @@ func runRole(ctx context.Context, c console, args []string) error {
 		if err != nil {
 			return err
 		}
+		slot, err := ipc.Listen(sockets.Export)
+		if err != nil {
+			return err
+		}
 		d, err := panel.Dial(*glass, cfg.Panel)
 		if err != nil {
 			return err
 		}
 		defer d.Close()
-		return box.Guard(ctx, cfg, box.Panel{Display: d, Buttons: d, Lamp: d, Kit: "drawn", Drawn: true}, l, peers, *scripted, log, box.Life{}, func() string { return *address })
+		return box.Guard(ctx, cfg, box.Panel{Display: d, Buttons: d, Lamp: d, Kit: "drawn", Drawn: true}, box.Doors{Gateway: l, Exporter: slot}, peers, *scripted, log, box.Life{}, func() string { return *address })
 	case "courier":
 		l, err := ipc.Listen(sockets.Courier)
 		if err != nil {
 			return err
 		}
 		return box.Courier(ctx, cfg, l, peers, loopback.Policy{House: courier.NewHousePolicy()}, log, box.Life{})
+	case "stick":
+		return box.Stick(ctx, cfg, *device, peers, log)
 	case "worker":
 		conn, err := standardInput(c.in)
 		if err != nil {

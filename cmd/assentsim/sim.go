@@ -53,6 +53,7 @@ type sim struct {
 	model   chosen
 	search  search
 	glass   *panel.Glass
+	slot    *slot
 	set     *process.Set
 	address string // of the phone page
 	panel   string // address of the drawn panel
@@ -196,7 +197,8 @@ func (s *sim) servePanel(ctx context.Context, address string) (string, error) {
 		bus.Close()
 		return "", err
 	}
-	page := panel.NewPage(s.glass)
+	s.slot = &slot{ctx: ctx, sim: s}
+	page := panel.NewPage(s.glass, s.slot)
 	s.panel = page.Address(l.Addr())
 	srv := &http.Server{Handler: page.Handler(), ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
 	s.serving.Go(func() { s.glass.Serve(bus) })
@@ -220,6 +222,7 @@ func (s *sim) roles(ctx context.Context, file, glass string) error {
 		args = append([]string{"role", args[0], "-config", file}, args[1:]...)
 		return func() (*exec.Cmd, error) { return exec.Command(self, args...), nil }
 	}
+	s.slot.exporter(role)
 	flag := fmt.Sprintf("-scripted=%t", s.model.scripted)
 	for class, path := range map[string]string{"none": sockets.WorkerNone, "net": sockets.WorkerNet} {
 		l, err := ipc.Listen(path)

@@ -27,12 +27,20 @@ const keepAlive = 5 * time.Second
 // the key that is in the address which assentsim prints, and a Host of loopback.
 type Page struct {
 	glass   *Glass
+	slot    Slot
 	key     string
 	viewers atomic.Int32
 }
 
+// Slot is where a simulated stick goes in.
+type Slot interface {
+	// Insert returns where the stick is kept on this machine.
+	Insert() (image string, err error)
+	Pull()
+}
+
 // NewPage makes a page with a fresh key.
-func NewPage(g *Glass) *Page { return &Page{glass: g, key: rand.Text()} }
+func NewPage(g *Glass, s Slot) *Page { return &Page{glass: g, slot: s, key: rand.Text()} }
 
 // Address is what to open, given where the page is served.
 func (p *Page) Address(listen net.Addr) string { return fmt.Sprintf("http://%s/#%s", listen, p.key) }
@@ -47,6 +55,7 @@ func (p *Page) Handler() http.Handler {
 	mux.Handle("GET /", http.FileServerFS(root))
 	mux.HandleFunc("GET /view", p.keyed(p.view))
 	mux.HandleFunc("POST /edge", p.keyed(p.edge))
+	mux.HandleFunc("POST /stick", p.keyed(p.stick))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		ip := net.ParseIP(host)
@@ -120,4 +129,26 @@ func (p *Page) edge(w http.ResponseWriter, r *http.Request) {
 	}
 	p.glass.Move(e.Button, e.Edge)
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// stick puts the simulated stick in, or pulls it out, and says where it is kept.
+func (p *Page) stick(w http.ResponseWriter, r *http.Request) {
+	var move struct {
+		In bool `json:"in"`
+	}
+	if err := json.NewDecoder(io.LimitReader(r.Body, 64)).Decode(&move); err != nil {
+		http.Error(w, "say whether it goes in", http.StatusBadRequest)
+		return
+	}
+	if !move.In {
+		p.slot.Pull()
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	image, err := p.slot.Insert()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	fmt.Fprint(w, image)
 }

@@ -185,7 +185,7 @@ func TestOnlyTheOpenerOfTheKeyedPageHasFingers(t *testing.T) {
 	if err := d.Draw(new(device.Frame)); err != nil {
 		t.Fatal(err)
 	}
-	p := panel.NewPage(g)
+	p := panel.NewPage(g, slot{})
 	srv := httptest.NewServer(p.Handler())
 	defer srv.Close()
 	_, key, _ := strings.Cut(p.Address(srv.Listener.Addr()), "#")
@@ -235,7 +235,7 @@ func TestClosedPageLetsGoOfTheButtons(t *testing.T) {
 	if err := d.Draw(new(device.Frame)); err != nil {
 		t.Fatal(err)
 	}
-	p := panel.NewPage(g)
+	p := panel.NewPage(g, slot{})
 	srv := httptest.NewServer(p.Handler())
 	defer srv.Close()
 	_, key, _ := strings.Cut(p.Address(srv.Listener.Addr()), "#")
@@ -272,3 +272,9 @@ func TestTerminalKeysAreFingers(t *testing.T) {
 		t.Fatal("the terminal does not say which keys there are")
 	}
 }
+
+// slot is one that takes no stick.
+type slot struct{}
+
+func (slot) Insert() (string, error) { return "/state/stick.img", nil }
+func (slot) Pull()                   {}

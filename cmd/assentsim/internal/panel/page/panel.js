@@ -49,3 +49,20 @@ const letters = { a: APPROVE, d: DENY };
 addEventListener('keydown', e => { const b = letters[e.key.toLowerCase()]; if (b && !e.repeat && !e.metaKey && !e.ctrlKey) move(b, PRESS); });
 addEventListener('keyup', e => { const b = letters[e.key.toLowerCase()]; if (b) move(b, RELEASE); });
 addEventListener('blur', () => { move(APPROVE, RELEASE); move(DENY, RELEASE); });
+
+// The simulated stick is a file on this machine; the real exporter and the real guard deal with it.
+const stick = document.getElementById('stick');
+const where = document.getElementById('where');
+let inserted = false;
+stick.addEventListener('click', async () => {
+  stick.disabled = true;
+  try {
+    const r = await fetch('/stick?key=' + key, { method: 'POST', body: JSON.stringify({ in: !inserted }) });
+    const text = await r.text();
+    if (r.ok) inserted = !inserted;
+    stick.textContent = inserted ? 'pull the stick out' : 'insert a stick';
+    where.textContent = text && (inserted || !r.ok) ? text : where.textContent;
+  } finally {
+    stick.disabled = false;
+  }
+});
