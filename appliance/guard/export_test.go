@@ -40,3 +40,6 @@ func StickHint(note string) string {
 
 // StickName is what a prompt calls a stick.
 func StickName(h ipc.StickHello) string { return stickName(h) }
+
+// StickTitle heads the prompt for a copy.
+const StickTitle = stickTitle

@@ -217,7 +217,7 @@ func (g *guard) offerCopy(ctx context.Context, k *stick) {
 		case <-asking.Done():
 		}
 	}()
-	const title = "Copy all the record"
+	const title = stickTitle
 	text := "to stick" + stickName(k.hello)
 	d, err := g.desk.AskAdmin(asking, confirm.AdminRequest{Kind: confirm.AdminExport, Title: title, Text: text})
 	if err != nil {
@@ -246,6 +246,8 @@ func (g *guard) offerCopy(ctx context.Context, k *stick) {
 	}
 	g.copyTo(ctx, k, seqs[len(seqs)-1])
 }
+
+const stickTitle = "Copy all the record"
 
 // stickName is a stick as the panel names it. The label is anybody's, so only letters that cannot mislead are drawn.
 func stickName(h ipc.StickHello) string {

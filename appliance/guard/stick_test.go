@@ -225,8 +225,8 @@ func TestPromptNamesTheStick(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%q: %q, want %q", c.label, got, c.want)
 		}
-		if _, err := screen.DrawAdmin("Copy all the record", "to stick"+got, time.Minute, 0); err != nil {
-			t.Errorf("%q: %v", c.label, err)
+		if pages, err := screen.AdminPages(guard.StickTitle, "to stick"+got, false); err != nil || len(pages) != 1 {
+			t.Errorf("%q: %d pages, %v", c.label, len(pages), err)
 		}
 	}
 }
