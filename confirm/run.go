@@ -29,7 +29,8 @@ type loop struct {
 	drawn   chan drawn // from it
 	events  <-chan device.Event
 	notices []Notice
-	probe   bool // the machine asked for the levels
+	probe   bool    // the machine asked for the levels
+	dice    [8]byte // for the next step
 	err     error
 }
 
@@ -52,6 +53,7 @@ func (d *Desk) Run(ctx context.Context) error {
 	defer d.ledger.revokeAll()
 	defer d.codes.close()
 	defer l.dismiss(gone)
+	l.roll()
 	for l.err == nil {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -192,13 +194,19 @@ func (l *loop) answerProbes() {
 
 // step feeds the machine and does what it says.
 func (l *loop) step(ev event) {
-	var dice [8]byte
-	if _, err := io.ReadFull(l.d.cfg.Rand, dice[:]); err != nil {
-		l.err = fmt.Errorf("confirm: no randomness: %w", err)
+	for _, a := range l.m.step(l.instant(), binary.LittleEndian.Uint64(l.dice[:]), ev) {
+		l.perform(a)
+	}
+	l.roll()
+}
+
+// roll draws the next step's randomness ahead, so that no edge waits for it.
+func (l *loop) roll() {
+	if l.err != nil {
 		return
 	}
-	for _, a := range l.m.step(l.instant(), binary.LittleEndian.Uint64(dice[:]), ev) {
-		l.perform(a)
+	if _, err := io.ReadFull(l.d.cfg.Rand, l.dice[:]); err != nil {
+		l.err = fmt.Errorf("confirm: no randomness: %w", err)
 	}
 }
 

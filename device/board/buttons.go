@@ -3,6 +3,7 @@ package board
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"sync"
@@ -16,8 +17,8 @@ import (
 // waiting is how many edges may lie between the reader and whoever acts on them. What comes beyond that waits in the kernel.
 const waiting = 64
 
-// patience is the least time that the reader waits for more edges before it calls a level settled, so that it always looks at
-// what the kernel holds first, however late it runs.
+// patience is how long the reader waits beyond the time at which a level would be settled, for the kernel to queue the edges that
+// it has stamped by then.
 const patience = time.Millisecond
 
 // buttons reads one line request.
@@ -137,19 +138,15 @@ func (b *buttons) run() {
 func (b *buttons) read() error {
 	var buf [16 * eventSize]byte
 	for {
-		if err := b.lines.SetReadDeadline(b.deadline()); err != nil {
-			return err
-		}
-		n, err := b.lines.Read(buf[:])
-		settled := errors.Is(err, os.ErrDeadlineExceeded)
-		if err != nil && !settled {
+		n, now, err := b.next(buf[:])
+		if err != nil {
 			return err
 		}
 		raw, err := decodeEvents(buf[:n], b.offsets, b.names)
 		if err != nil {
 			return err
 		}
-		for _, ev := range b.debounced(raw, settled) {
+		for _, ev := range b.debounced(raw, now) {
 			select {
 			case b.events <- ev:
 			case <-b.quit:
@@ -159,20 +156,67 @@ func (b *buttons) read() error {
 	}
 }
 
-// deadline is when the first change under way would be settled, or never.
-func (b *buttons) deadline() time.Time {
+// next waits for edges. Where a change could settle meanwhile it returns by then at the latest, with the time up to which all
+// edges are known, or zero.
+func (b *buttons) next(buf []byte) (n int, known time.Duration, err error) {
+	at, pending := b.settles()
+	if !pending {
+		n, err = b.lines.Read(buf)
+		return n, 0, err
+	}
+	if err := b.lines.SetReadDeadline(time.Now().Add(max(0, at-b.host.mono()) + patience)); err != nil {
+		return 0, 0, err
+	}
+	n, err = b.lines.Read(buf)
+	if err := b.lines.SetReadDeadline(time.Time{}); err != nil {
+		return 0, 0, err
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		// The deadline may have passed while the reader was kept waiting, with edges in the kernel that nobody looked at.
+		known = b.host.mono()
+		if n, err = b.drain(buf); n == len(buf) {
+			known = 0 // there may be more
+		}
+	}
+	return n, known, err
+}
+
+// drain reads what the kernel holds, and does not wait for more.
+func (b *buttons) drain(buf []byte) (n int, err error) {
+	conn, err := b.lines.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	failed := conn.Read(func(fd uintptr) bool {
+		for {
+			if n, err = unix.Read(int(fd), buf); !errors.Is(err, unix.EINTR) {
+				return true
+			}
+		}
+	})
+	switch {
+	case failed != nil:
+		return 0, failed
+	case errors.Is(err, unix.EAGAIN):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// settles is when the first change under way would be settled, if there is one.
+func (b *buttons) settles() (at time.Duration, pending bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at, pending := b.soft.next()
-	if !pending {
-		return time.Time{}
-	}
-	return time.Now().Add(max(at-b.host.mono(), patience))
+	return b.soft.next()
 }
 
 // debounced turns what was read into what is delivered. Where the kernel debounces, it stamps a change when the line has
-// been still for the period; the edge itself was that much earlier.
-func (b *buttons) debounced(raw []device.Event, settled bool) []device.Event {
+// been still for the period; the edge itself was that much earlier. known is the time up to which all edges are known, or zero.
+func (b *buttons) debounced(raw []device.Event, known time.Duration) []device.Event {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.host.raw {
@@ -188,8 +232,8 @@ func (b *buttons) debounced(raw []device.Event, settled bool) []device.Event {
 	for _, ev := range raw {
 		events = append(events, b.soft.take(ev)...)
 	}
-	if settled {
-		events = append(events, b.soft.settle(b.host.mono())...)
+	if known > 0 {
+		events = append(events, b.soft.settle(known)...)
 	}
 	return events
 }

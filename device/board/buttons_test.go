@@ -2,6 +2,7 @@ package board_test
 
 import (
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -208,6 +209,30 @@ func TestSoftDebounce(t *testing.T) {
 	}
 	if down, err := b.Buttons.Down(device.Deny); err != nil || down {
 		t.Errorf("down is %v, %v before any edge", down, err)
+	}
+}
+
+// TestSoftDebounceOfALateReader: the reader was kept waiting until the press would be settled, and the end of the bounce lies in
+// the kernel. It looks there first.
+func TestSoftDebounceOfALateReader(t *testing.T) {
+	k, p := machine(t)
+	k.NoDebounce()
+	b, _ := mustOpen(t, k, p)
+	asks := k.Asks()
+	k.Edge(approve, at, true)
+	for k.Asks() == asks { // it waits for the press to settle
+		runtime.Gosched()
+	}
+	k.Behind(approve, at+5*ms, at+12*ms, false)
+	for k.Asks() < asks+3 { // it has looked, and asked again
+		runtime.Gosched()
+	}
+	k.Advance(10 * ms)
+	k.Edge(approve, at+50*ms, true)
+	k.Advance(10 * ms)
+	want := []device.Event{ev(device.Approve, device.Press, at+50*ms, 1)}
+	if diff := cmp.Diff(want, read(t, b.Buttons, 1)); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -54,6 +54,8 @@ type Kernel struct {
 	driven   map[int]*Line // outputs, by descriptor
 	events   *os.File
 	seqno    uint32
+	asks     int    // how often the clock was read
+	behind   func() // an edge that comes as it is read next
 }
 
 // NewKernel returns a kernel without devices.
@@ -118,7 +120,31 @@ func (k *Kernel) NoDebounce() {
 func (k *Kernel) Mono() time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.asks++
+	if report := k.behind; report != nil {
+		k.behind = nil
+		report()
+	}
 	return k.now
+}
+
+// Asks counts how often the clock was read.
+func (k *Kernel) Asks() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.asks
+}
+
+// Behind makes it now, and moves a line at a time before that; the edge is reported just before the clock is read next, as for
+// a reader that was kept from looking.
+func (k *Kernel) Behind(i int, at, now time.Duration, active bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.now = now
+	k.behind = func() {
+		k.move(i, at, active)
+		k.report(i, at)
+	}
 }
 
 // Debounce is the period that was asked for.

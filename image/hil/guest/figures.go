@@ -15,11 +15,11 @@ import (
 	"assent.home.arpa/image/hil/hiltest"
 )
 
-// edgesACard is how many presses are taken on one request: a decision keeps its first 64 edges.
-const edgesACard = 30
+// edgesACard is how many presses are taken on one request: a decision keeps its newest 32 edges, the approving press among them.
+const edgesACard = 15
 
 // edgeCards is how many requests are used for edges, one after the other.
-const edgeCards = 3
+const edgeCards = 6
 
 // settling is how long the kernel lets a contact settle before it stamps the edge (as device/board asks it to). Decisions
 // carry the time of the edge itself, which was that much earlier.
