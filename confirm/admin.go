@@ -96,7 +96,12 @@ func (m *machine) endPairing(cause Cause) {
 	m.pairing = pairing{}
 	m.do(closePairing{})
 	m.do(notify{Notice{Kind: PairingClosed}})
-	if m.state == StatePairing {
+	switch {
+	case m.state != StatePairing:
+	case cause == CauseWrongCodes:
+		m.result, m.reason = "CLOSED", []string{"too many wrong", "pairing codes"}
+		m.to(StateResult, m.now.boot+m.rules.Reason, cause)
+	default:
 		m.advance(cause)
 	}
 }
@@ -160,7 +165,7 @@ func (m *machine) endPrompt(o AdminOutcome, cause Cause) {
 		d.Pressed, d.Completed = m.hold.from, m.now.mono
 	}
 	m.do(answer{p, d})
-	m.result = "REFUSED"
+	m.result, m.reason = "REFUSED", nil
 	if o == AdminConfirmed {
 		m.result = "DONE"
 	}

@@ -207,10 +207,10 @@ func TestPairingMode(t *testing.T) {
 			t.Fatalf("code %q, open %v", code, open)
 		}
 		left := 120 * time.Second
-		if b.panel.Glass() != screen.DrawPairing(code, "https://10.0.0.2", left) {
+		if b.panel.Glass() != screen.DrawPairing(code, "https://10.0.0.2", left, false) {
 			t.Error("code and address are not on the glass")
 		}
-		for range 4 {
+		for range 9 {
 			if b.desk.CheckPairingCode("12345") {
 				t.Fatal("a wrong code fits")
 			}
@@ -220,12 +220,15 @@ func TestPairingMode(t *testing.T) {
 		}
 		b.desk.CheckPairingCode("999999x")
 		if b.desk.CheckPairingCode(code) {
-			t.Error("the fifth wrong code did not close pairing mode")
+			t.Error("the tenth wrong code did not close pairing mode")
 		}
 		if b.noticed(confirm.PairingClosed) != 1 {
 			t.Error("nobody was told")
 		}
-		b.hands.Wait(time.Second)
+		if b.panel.Glass() != screen.DrawNotice("CLOSED", "too many wrong", "pairing codes") {
+			t.Error("the panel does not say why")
+		}
+		b.hands.Wait(6 * time.Second)
 		b.gesture()
 		if again, _ := b.desk.PairingCode(); again == code || again == "" {
 			t.Errorf("the next code is %q again", again)

@@ -69,7 +69,7 @@ func (m *machine) end(d Decision) {
 		d.Expires = m.until
 		m.do(decide{c, d})
 	}
-	m.result = resultWords[d.Outcome]
+	m.result, m.reason = resultWords[d.Outcome], nil
 	m.to(StateResult, m.now.boot+m.rules.Result, d.Outcome.cause())
 	m.front = nil
 }

@@ -6,8 +6,10 @@ import (
 	"time"
 )
 
-// maxWrongCodes closes pairing mode: with six digits a guess then succeeds five times in a million.
-const maxWrongCodes = 5
+// maxWrongCodes closes pairing mode: with six digits a guess then succeeds ten times in a million, and the phone that it
+// pairs has still to be accepted at the box. It is more than one device gets from the gateway, so that somebody in the house who
+// only wants to be a nuisance needs several.
+const maxWrongCodes = 10
 
 // codes is pairing mode as phones meet it.
 type codes struct {
@@ -40,7 +42,8 @@ func (d *Desk) PairingCode() (string, bool) {
 	return c.code, true
 }
 
-// CheckPairingCode reports whether code is the one that the panel shows now. The fifth wrong one closes pairing mode.
+// CheckPairingCode reports whether code is the one that the panel shows now. The tenth wrong one closes pairing mode, and
+// the panel says so.
 func (d *Desk) CheckPairingCode(code string) bool {
 	c := &d.codes
 	c.mu.Lock()

@@ -85,7 +85,7 @@ func (m *machine) render(l look) (device.Frame, error) {
 		r := &m.front.req
 		return screen.DrawWaiting(screen.Waiting{
 			Phone: r.Phone, Title: r.Card.Title, Destination: r.Card.Destination,
-			Pages: len(m.front.pages), Left: left, Queue: l.behind,
+			Pages: len(m.front.pages), Left: left, Queue: l.behind, Large: m.large,
 		}), nil
 	case StateReading:
 		last := l.page == len(m.front.pages)-1
@@ -93,9 +93,9 @@ func (m *machine) render(l look) (device.Frame, error) {
 	case StateChallenge:
 		return screen.DrawNotice(fmt.Sprintf("TAP %d TIMES", m.challenge.want), "then wait"), nil
 	case StateResult:
-		return screen.DrawNotice(m.result), nil
+		return screen.DrawNotice(m.result, m.reason...), nil
 	case StatePairing:
-		return screen.DrawPairing(m.pairing.code, m.address, left), nil
+		return screen.DrawPairing(m.pairing.code, m.address, left, m.large), nil
 	case StateAdmin:
 		return screen.DrawAdmin(m.prompt.pages[l.page], m.adminHint(), left, float64(l.bar)/100), nil
 	case StateBulletin:
@@ -108,7 +108,7 @@ func (m *machine) render(l look) (device.Frame, error) {
 		}
 	}
 	idle := m.idle
-	idle.Shift, idle.Frozen = l.shift, m.frozen
+	idle.Shift, idle.Frozen, idle.Large = l.shift, m.frozen, m.large
 	return screen.DrawIdle(idle), nil
 }
 

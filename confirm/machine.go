@@ -44,7 +44,8 @@ type machine struct {
 	queue     queue
 	front     *card
 	page      int
-	result    string // words of StateResult
+	result    string   // words of StateResult
+	reason    []string // lines below them
 	hold      hold
 	held      held
 	challenge challenge

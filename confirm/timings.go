@@ -28,6 +28,7 @@ type Timings struct {
 
 	Next   time.Duration // NEXT REQUEST
 	Result time.Duration // how long an outcome stays on the glass
+	Reason time.Duration // likewise, one with a reason that has to be read
 	Panic  time.Duration // deny alone
 
 	AdminHold   time.Duration // both buttons: the gesture on the idle screen, and every administrative prompt
@@ -60,6 +61,7 @@ func DefaultTimings() Timings {
 
 		Next:   time.Second,
 		Result: 2 * time.Second,
+		Reason: 6 * time.Second,
 		Panic:  5 * time.Second,
 
 		AdminHold:   3 * time.Second,
@@ -78,7 +80,7 @@ const DwellCountdown = 6 * time.Second
 
 func (t Timings) validate() error {
 	for _, d := range []time.Duration{
-		t.Waiting, t.Reading, t.PerPage, t.MaxReading, t.PageMin, t.PerCodePoint, t.Longest, t.Tap, t.Hold, t.Revoke, t.Spend, t.Next, t.Result,
+		t.Waiting, t.Reading, t.PerPage, t.MaxReading, t.PageMin, t.PerCodePoint, t.Longest, t.Tap, t.Hold, t.Revoke, t.Spend, t.Next, t.Result, t.Reason,
 		t.Panic, t.AdminHold, t.AdminPrompt, t.Gesture, t.Pairing, t.Quiet, t.DrawTimeout, t.Retry,
 	} {
 		if d <= 0 {

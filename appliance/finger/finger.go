@@ -118,7 +118,7 @@ func ReadCode(shown device.Frame, address string) (string, bool) {
 		least = device.Width * device.Height
 		for _, c := range []byte("0123456789") {
 			code[i] = c
-			if d := differs(shown, screen.DrawPairing(string(code), address, time.Minute)); d < least {
+			if d := differs(shown, screen.DrawPairing(string(code), address, time.Minute, false)); d < least {
 				best, least = c, d
 			}
 		}

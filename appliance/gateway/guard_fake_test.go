@@ -159,7 +159,7 @@ func catalog() *ipc.Catalog {
 
 func (g *fakeGuard) pair(ctx context.Context, q *ipc.Pair) *ipc.PairReply {
 	if q.Code != g.code {
-		return &ipc.PairReply{Code: "wrong_code", Message: "this is not the code on the box's screen"}
+		return &ipc.PairReply{Code: "pairing_refused", Message: "this is not the code on the box's screen"}
 	}
 	select {
 	case ok := <-g.accept:

@@ -82,7 +82,7 @@ func TestPairing(t *testing.T) {
 	pair := wire.Pair{Code: "000000", Name: "Anna", Key: base64url(point)}
 	for {
 		p.send(wire.TypePair, pair)
-		if f := p.want(wire.TypeError); f.code() == "wrong_code" {
+		if f := p.want(wire.TypeError); f.code() == "pairing_refused" {
 			break
 		} else if f.code() != "guard_unavailable" { // still connecting
 			t.Fatalf("got %s", f.Data)
@@ -108,6 +108,34 @@ func TestPairing(t *testing.T) {
 	p.slot = 1
 	p.send(wire.TypeHello, map[string]any{"slot": 1, "sig": p.sign(wire.AuthBytes(1, p.nonce))})
 	p.want(wire.TypeWelcome)
+}
+
+// TestOneDeviceCannotUseUpTheGuesses: after a few wrong codes it has to wait, and the guard hears of no more of them.
+func TestOneDeviceCannotUseUpTheGuesses(t *testing.T) {
+	b := start(t, say())
+	p := newHandset(t, b, 1)
+	p.dial()
+	point, err := p.key.PublicKey.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair := wire.Pair{Code: "000000", Name: "Anna", Key: base64url(point)}
+	wrong := 0
+	for {
+		p.send(wire.TypePair, pair)
+		code := p.want(wire.TypeError).code()
+		if code == "pairing_refused" {
+			wrong++
+		} else if code != "guard_unavailable" { // still connecting
+			if code != "pairing_busy" || wrong != 4 {
+				t.Fatalf("%q after %d wrong codes", code, wrong)
+			}
+			break
+		}
+	}
+	p.dial() // another connection of the same device
+	p.send(wire.TypePair, pair)
+	p.wantError("pairing_busy")
 }
 
 // D9, cases "DNS rebinding": a foreign name is refused before the upgrade.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -46,6 +47,7 @@ type server struct {
 	page    http.Handler
 
 	offences offences
+	guesses  guesses
 	inboxes  chan struct{} // holds one: inboxes have changed
 
 	work sync.WaitGroup // turns, pairings, connections and reports
@@ -61,7 +63,7 @@ func newServer(o Options, page http.Handler) *server {
 	rand.Read(id[:]) // never fails (crypto/rand)
 	return &server{
 		opts: o, log: o.Log, session: hex.EncodeToString(id[:]), page: page,
-		offences: offences{open: map[uint32]*tally{}}, phones: map[uint32]*phone{}, open: map[*socket]bool{},
+		offences: offences{open: map[uint32]*tally{}}, guesses: guesses{wait: map[netip.Addr]guesser{}}, phones: map[uint32]*phone{}, open: map[*socket]bool{},
 		inboxes: make(chan struct{}, 1),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"time"
 
 	"assent.home.arpa/appliance/ipc"
 	"assent.home.arpa/appliance/wire"
@@ -176,6 +177,10 @@ func (s *server) pair(ctx context.Context, c *socket, f wire.Upstream) {
 		c.offend(f.ID, badFrame(errors.New("pairing needs a code, a name of at most 24 characters and a key")))
 		return
 	}
+	if !s.guesses.left(remoteAddr(c.ws.NetConn()), time.Now()) {
+		c.offend(f.ID, retry(codePairingBusy, "too many wrong codes from this device; wait two minutes, then read the code on the box again"))
+		return
+	}
 	select {
 	case c.pairing <- struct{}{}:
 	default:
@@ -208,6 +213,9 @@ func (s *server) pairAtBox(ctx context.Context, c *socket, re string, q ipc.Pair
 		code, message := reply.Code, reply.Message
 		if code == "" {
 			code = codePairingRefused
+		}
+		if code == codePairingRefused {
+			s.guesses.refused(remoteAddr(c.ws.NetConn()), time.Now())
 		}
 		if message == "" {
 			message = "the box did not accept this phone; hold both buttons on the box and try again"

@@ -68,15 +68,22 @@ func DrawAdmin(p Page, hint string, left time.Duration, hold float64) device.Fra
 
 // DrawPairing shows the code and the address that a new phone needs. Every five seconds it changes between the address
 // as text and as a QR code (ISO/IEC 18004), where the address is short enough for one that a camera can read. The code is of
-// digits and spaces.
-func DrawPairing(code, address string, left time.Duration) device.Frame {
-	if left/(5*time.Second)%2 == 1 {
+// digits and spaces. In large letters the code has a screen of its own among them.
+func DrawPairing(code, address string, left time.Duration, large bool) device.Frame {
+	turn := int(left / (5 * time.Second))
+	if turn%2 == 1 {
 		if f, ok := pairingQR(code, address, left); ok {
 			return f
 		}
 	}
 	var f device.Frame
-	rows, top := pairingRows(address), textTop
+	if large && turn%4 == 0 {
+		header(&f, "PAIR A PHONE", "")
+		tall(&f, code, textTop+line/2)
+		footer(&f, "OPEN, TYPE CODE", left, 0)
+		return f
+	}
+	rows, top := clipped(address, columns), textTop
 	if len(rows) < textRows {
 		header(&f, "PAIR A PHONE", "")
 		centred(&f, code, textTop+1, 1, 1)
@@ -89,23 +96,6 @@ func DrawPairing(code, address string, left time.Duration) device.Frame {
 	}
 	footer(&f, "OPEN, TYPE CODE", left, 0)
 	return f
-}
-
-// pairingRows sets an address in two rows, or in three if it is long; one that is longer still ends in a mark, as half an
-// address would look like a whole one.
-func pairingRows(address string) [][]cell {
-	f := flow{face: plainFace(), lenient: true}
-	f.paragraph(address)
-	rows := f.set()
-	if len(rows) <= textRows {
-		return rows
-	}
-	last := rows[textRows-1]
-	for columnsOf(last) >= columns {
-		last = last[:len(last)-1]
-	}
-	rows[textRows-1] = append(last, cell{allMarks().more, reserved})
-	return rows[:textRows]
 }
 
 // pairingQR draws the QR code on the left, dark on lit as cameras expect, and the code beside it. It fails if two

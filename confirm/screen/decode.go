@@ -24,15 +24,15 @@ func Decode(p Page) (string, error) {
 // Read reads the rows of any page that is set in plain rows back from its pixels, whatever its header says: who asks, the
 // text, the details, and a destination that was too long to be drawn large.
 func Read(p Page) (string, error) {
-	if isLarge(&p.Frame) {
+	run := latin // a plain page begins with Latin, tag or no tag
+	if begins, large := isLarge(&p.Frame); large {
 		small, ok := halve(&p.Frame, largeFace())
 		if !ok {
 			return "", errors.New("screen: a large page with pixels between its letters' own")
 		}
-		p.Frame = small
+		p.Frame, run = small, begins
 	}
 	var text strings.Builder
-	run := latin // a page begins with Latin, tag or no tag
 	for n := range textRows {
 		y := textTop + n*line
 		x, last := 0, noRune
@@ -59,14 +59,16 @@ func Read(p Page) (string, error) {
 // isText compares the header with the one that text pages have.
 func isText(f *device.Frame) bool { return hasLabel(f, labelText) }
 
-// isLarge looks for the mark of large pages in the header.
-func isLarge(f *device.Frame) bool {
+// isLarge looks for the mark of large pages in the header, which says in which script the page begins.
+func isLarge(f *device.Frame) (begins script, large bool) {
 	for _, label := range []string{labelCaution, labelRequest, labelText, labelDetails, labelGoesTo} {
-		if hasLabel(f, label+largeMark) {
-			return true
+		for script, mark := range largeMarks() {
+			if hasLabel(f, label+mark) {
+				return script, true
+			}
 		}
 	}
-	return false
+	return latin, false
 }
 
 // halve draws a large page as a plain one. It fails if a pixel is not part of a block as large as the face makes them, or is lit

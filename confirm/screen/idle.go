@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"strings"
 
 	"assent.home.arpa/device"
 )
@@ -15,6 +16,9 @@ const (
 // DrawIdle shows what the panel shows while nothing waits: the product's name, the audit's head code, the day's count,
 // and how to pair the first phone, how to release a freeze, or a note.
 func DrawIdle(i Idle) device.Frame {
+	if i.Large {
+		return drawIdleLarge(i)
+	}
 	var f device.Frame
 	lit := func(x, y int) { f.Set(x, y, true) }
 	state := "Assent"
@@ -50,6 +54,38 @@ func DrawIdle(i Idle) device.Frame {
 	default:
 		drawRow(&f, shorten(i.Note, idleWidth/column), 0, small2-1, 1, 1)
 	}
+	return wander(f, i.Shift)
+}
+
+// drawIdleLarge has room for what matters most: a note with what to do about it, or the state and the head code.
+func drawIdleLarge(i Idle) device.Frame {
+	const wide = idleWidth / column
+	var f device.Frame
+	lit := func(x, y int) { f.Set(x, y, true) }
+	state, below := "Assent", "no log"
+	if i.HeadCode != "" {
+		below = "log " + i.HeadCode
+	}
+	switch {
+	case i.Frozen:
+		state, below = "FROZEN", "hold both 3 s"
+	case i.Note == "" && i.Phones == 0:
+		below = "hold both 3 s"
+	}
+	if i.Scripted {
+		below = "scripted model"
+	}
+	if i.Note != "" && !i.Frozen && !i.Scripted {
+		for n, row := range clipped(strings.TrimSpace(i.Note+" "+i.Hint), wide) {
+			drawRow(&f, row, 0, n*line, 1, 1)
+		}
+	} else {
+		row := shorten(state, wide/2)
+		drawRow(&f, row, (idleWidth-columnsOf(row)*2*column)/2, 0, 2, 2)
+		drawRow(&f, shorten(below, wide), 0, 2*line, 1, 1)
+	}
+	count := fmt.Sprintf("TODAY %d PHONES %d", min(i.Today, 9999), i.Phones)
+	low(count, 0, idleHeight-lowHeight, lit)
 	return wander(f, i.Shift)
 }
 

@@ -2,6 +2,7 @@ package screen_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -102,5 +103,32 @@ func TestEveryWordFitsLarge(t *testing.T) {
 		if err := roundTrip(text); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// TestLargePagesOfAnotherScriptNeedNoTag: the header says in which script a page begins, so that the row is for the word.
+func TestLargePagesOfAnotherScriptNeedNoTag(t *testing.T) {
+	for text, want := range map[string][]string{
+		"Привет":         {"Привет"},
+		"Привет Αθήνα":   {"Привет ", "Αθήνα"},
+		"ппп aa":         {"ппп ", "aa"}, // the tag would not fit beside both
+		"opening Привет": {"opening ", "Привет"},
+		"12 привет":      {"12 ", "привет"},
+	} {
+		var got []string
+		for _, p := range mustPages(t, screen.Card{Title: "?", Text: text, Large: true})[1:] {
+			said, err := screen.Decode(p)
+			if err != nil {
+				t.Fatalf("%q: %v", text, err)
+			}
+			got = append(got, said)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q is set as %q, want %q", text, got, want)
+		}
+	}
+	latin, other := mustPages(t, screen.Card{Text: "aaa", Large: true})[0], mustPages(t, screen.Card{Text: "ааа", Large: true})[0]
+	if latin.Frame == other.Frame || latin.CodePoints != other.CodePoints {
+		t.Error("three letters of two scripts look the same")
 	}
 }

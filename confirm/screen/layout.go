@@ -30,15 +30,19 @@ func plainFace() face { return face{textRows, columns, 1, textTop} }
 // largeFace is one row of eight columns, twice as wide and high, in the middle of the page.
 func largeFace() face { return face{1, columns / 2, 2, textTop + line/2} }
 
-// label is what the header calls a page of this face. The difference matters: without it, pixels could be read in two ways.
-func (f face) label(label string) string {
+// label is what the header calls a page of this face that begins in a script. The difference matters: without it, pixels could be
+// read in two ways. A large page has no room for the tag of a script in every row, so its header has it.
+func (f face) label(label string, begins script) string {
 	if f.scale > 1 {
-		return label + largeMark
+		return label + largeMarks()[begins]
 	}
 	return label
 }
 
-const largeMark = " X2"
+// largeMarks end the labels of large pages, by the script that they begin in.
+func largeMarks() map[script]string {
+	return map[script]string{latin: " X2", greek: " GRE", cyrillic: " CYR"}
+}
 
 // flow sets text in rows.
 type flow struct {
@@ -47,8 +51,10 @@ type flow struct {
 	script script
 	mixed  bool // the word at hand is of several scripts
 	col    int
-	// paged says that rows fill pages: a run of another script is tagged again at the top of each.
-	paged bool
+	// paged says that rows fill pages: a run of another script is tagged again at the top of each. On a large page the script that
+	// it begins in is known from its header, so it has no tag.
+	paged  bool
+	begins []script // by page, of a paged flow in a large face: common where nothing on the page has a script
 	// lenient draws what Check refuses as a box with its number. It is for screens that approve nothing.
 	lenient bool
 }
@@ -72,7 +78,7 @@ func (f *flow) paragraph(text string) {
 		if end < len(runes) && runes[end] == ' ' && runes[i] != ' ' {
 			need++
 		}
-		if f.col > 0 && f.col+need > f.columns && width <= f.columns {
+		if f.col > 0 && f.col+need > f.columns && f.fits(runes[i:end], width) {
 			f.newRow()
 		}
 		for _, r := range runes[i:end] {
@@ -107,18 +113,33 @@ func mixed(word []rune) bool {
 }
 
 // width is how many columns a word takes from here, script tags included.
-func (f *flow) width(word []rune) int {
-	cols, run := 0, f.script
+func (f *flow) width(word []rune) int { return f.widthIn(f.script, word) }
+
+// fits reports whether a row can hold a word at all; width is what it takes from here.
+func (f *flow) fits(word []rune, width int) bool {
+	if f.marksHeaders() {
+		width = f.widthIn(common, word)
+	}
+	return width <= f.columns
+}
+
+func (f *flow) widthIn(run script, word []rune) int {
+	cols := 0
 	for _, r := range word {
 		s := f.symbol(r)
 		if s.script != common && s.script != run {
+			if run != common {
+				cols += tables().tags[s.script].cols
+			}
 			run = s.script
-			cols += tables().tags[run].cols
 		}
 		cols += s.cols
 	}
 	return cols
 }
+
+// marksHeaders reports whether the header says in which script a page begins.
+func (f *flow) marksHeaders() bool { return f.paged && f.scale > 1 }
 
 // put sets one code point, with a tag before it if its script is another than the run's.
 func (f *flow) put(r rune) {
@@ -130,12 +151,16 @@ func (f *flow) put(r rune) {
 		f.script = s.script
 		f.add(cell{t, noRune})
 	}
+	if f.script == common {
+		f.script, f.begins[len(f.begins)-1] = s.script, s.script
+	}
 	f.add(cell{s.shape, r})
 }
 
-// tagFor is the tag that a code point of this script needs before it: none, of no width, inside a run.
+// tagFor is the tag that a code point of this script needs before it: none, of no width, inside a run, or where its page begins
+// with it.
 func (f *flow) tagFor(script script) shape {
-	if script == common || script == f.script {
+	if script == common || script == f.script || f.script == common {
 		return shape{}
 	}
 	return tables().tags[script]
@@ -150,6 +175,9 @@ func (f *flow) add(c cell) {
 func (f *flow) newRow() {
 	if f.paged && len(f.rows)%f.pageRows == 0 {
 		f.script = latin
+		if f.marksHeaders() {
+			f.script, f.begins = common, append(f.begins, common)
+		}
 	}
 	f.rows = append(f.rows, row{})
 	f.col = 0
@@ -232,4 +260,21 @@ func shorten(text string, width int) []cell {
 		row = row[:len(row)-1]
 	}
 	return append(row, cell{allMarks().more, reserved})
+}
+
+// clipped sets a text in at most as many rows as a page has, for screens that approve nothing. One that is longer ends in a mark, as
+// half an address would look like a whole one.
+func clipped(text string, width int) [][]cell {
+	f := flow{face: face{pageRows: textRows, columns: width, scale: 1}, lenient: true}
+	f.paragraph(text)
+	rows := f.set()
+	if len(rows) <= textRows {
+		return rows
+	}
+	last := rows[textRows-1]
+	for columnsOf(last) >= width {
+		last = last[:len(last)-1]
+	}
+	rows[textRows-1] = append(last, cell{allMarks().more, reserved})
+	return rows[:textRows]
 }

@@ -82,14 +82,20 @@ func textDrafts(size face, label string, paragraphs ...string) []draft {
 	for _, p := range paragraphs {
 		f.paragraph(p)
 	}
-	return rowDrafts(size, label, f.set())
+	return f.drafts(label)
 }
 
-func rowDrafts(size face, label string, rows [][]cell) []draft {
+// drafts puts the rows on pages.
+func (f *flow) drafts(label string) []draft {
+	size := f.face
 	var drafts []draft
-	for i, row := range rows {
-		if i%size.pageRows == 0 {
-			drafts = append(drafts, draft{label: size.label(label)})
+	for i, row := range f.set() {
+		if page := i / size.pageRows; page == len(drafts) {
+			begins := latin
+			if f.marksHeaders() && f.begins[page] != common {
+				begins = f.begins[page]
+			}
+			drafts = append(drafts, draft{label: size.label(label, begins)})
 		}
 		p := &drafts[len(drafts)-1].page
 		drawRow(&p.Frame, row, 0, size.top+i%size.pageRows*line*size.scale, size.scale, size.scale)
@@ -106,17 +112,18 @@ func destinationDrafts(size face, destination string) []draft {
 		return nil
 	}
 	wire, local := labels(destination)
-	set := func(size face) (first int, rows [][]cell) {
-		f := flow{face: size, paged: true, lenient: true}
+	set := func(size face) (f *flow, first int) {
+		f = &flow{face: size, paged: true, lenient: true}
 		f.paragraph(wire)
 		first = len(f.rows)
 		f.paragraph(local)
-		return first, f.set()
+		return f, first
 	}
-	first, rows := set(plainFace())
+	plain, first := set(plainFace())
+	rows := plain.set()
 	if first > 1 || len(rows) > 2 || len(rows) == 2 && size.scale > 1 {
-		_, rows = set(size)
-		return rowDrafts(size, labelGoesTo, rows)
+		f, _ := set(size)
+		return f.drafts(labelGoesTo)
 	}
 	d := draft{label: labelGoesTo}
 	scale, width := 1, columnsOf(rows[0])*column

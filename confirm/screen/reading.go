@@ -70,11 +70,29 @@ func DrawWaiting(w Waiting) device.Frame {
 	if w.Destination != "" {
 		rows = append(rows, "→ "+w.Destination)
 	}
+	if w.Large {
+		tall(&f, rows[int(w.Left/largeTurn)%len(rows)], textTop)
+		centred(&f, "Tap to read", textTop+2*line, 1, 1)
+		footer(&f, "", w.Left, 0)
+		return f
+	}
 	for i, text := range rows {
 		drawRow(&f, shorten(text, columns), 0, textTop+i*line, 1, 1)
 	}
 	footer(&f, "TAP TO READ", w.Left, 0)
 	return f
+}
+
+// largeTurn is how long each thing stands on a large screen that shows several in turn.
+const largeTurn = 2 * time.Second
+
+// tall draws one row twice as high, and twice as wide where that fits.
+func tall(f *device.Frame, text string, y int) {
+	wide := 1
+	if columnsOf(shorten(text, columns))*2 <= columns {
+		wide = 2
+	}
+	centred(f, text, y, wide, 2)
 }
 
 // length says how much there is to read, in at most eight characters.
@@ -113,16 +131,11 @@ func centred(f *device.Frame, text string, y, sx, sy int) {
 // DrawNotice tells an outcome: the title twice as high, and twice as wide where it fits, then lines. A text that is longer
 // than its row ends in a mark; nothing can be approved from a notice.
 func DrawNotice(title string, lines ...string) device.Frame {
-	const tall = 2
 	var f device.Frame
-	wide := 1
-	if row := shorten(title, columns); columnsOf(row)*2 <= columns {
-		wide = 2
-	}
-	height := line * (tall + len(lines))
+	height := line * (2 + len(lines))
 	y := max(0, (device.Height-height)/2)
-	centred(&f, title, y, wide, tall)
-	y += line * tall
+	tall(&f, title, y)
+	y += line * 2
 	for _, text := range lines {
 		if y+line > device.Height {
 			break

@@ -21,7 +21,8 @@
 //
 // RAM page 0 (rows 0–7) is an inverse header in a low face: what the page is, a warning sign if the card is tainted,
 // and the page number. Only the product's own words appear there, so no literal text can imitate it. RAM pages 1–6 hold
-// three text rows of sixteen half-width columns, or one of eight twice as large, which the header marks with X2. RAM page 7 is a strip that the pages leave dark: [DrawReading] puts the
+// three text rows of sixteen half-width columns, or one of eight twice as large, which the header marks with X2, or with the
+// script that the page begins in if that is not Latin. RAM page 7 is a strip that the pages leave dark: [DrawReading] puts the
 // time, the hint and the bar there, and [Digest] leaves it out.
 package screen
 
@@ -77,6 +78,8 @@ type Idle struct {
 	// Hint says what to do about the note: "EXPORT IT". Both are then in the small face, at most 20 characters each, and
 	// stand before the words on how to pair.
 	Hint string
+	// Large draws all of it in the rows of text, or twice as large.
+	Large bool
 }
 
 // Waiting announces the front request before anybody has tapped. Nothing on it can be approved.
@@ -86,6 +89,8 @@ type Waiting struct {
 	Left                      time.Duration
 	// Queue counts the requests behind this one.
 	Queue int
+	// Large shows one of them at a time, twice as high.
+	Large bool
 }
 
 // digestContext separates this digest from every other SHA-256 in the product. Change it with any change of what a

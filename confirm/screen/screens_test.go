@@ -63,7 +63,13 @@ func TestBarIsFullOnlyAtTheEnd(t *testing.T) {
 }
 
 func TestIdleWandersAndLosesNothing(t *testing.T) {
-	i := screen.Idle{Today: 12, HeadCode: "7F3A-09C", Phones: 2, Note: "clock is unset"}
+	for _, large := range []bool{false, true} {
+		idleWanders(t, screen.Idle{Today: 12, HeadCode: "7F3A-09C", Phones: 2, Note: "clock is unset", Large: large})
+	}
+}
+
+func idleWanders(t *testing.T, i screen.Idle) {
+	t.Helper()
 	still := screen.DrawIdle(i)
 	want := ink(&still, 0, 0, device.Width, device.Height)
 	places := make(map[device.Frame]bool)
@@ -80,7 +86,13 @@ func TestIdleWandersAndLosesNothing(t *testing.T) {
 }
 
 func TestIdleSaysWhatMatters(t *testing.T) {
-	base := screen.Idle{Today: 1, HeadCode: "7F3A", Phones: 1}
+	for _, large := range []bool{false, true} {
+		idleSaysWhatMatters(t, screen.Idle{Today: 1, HeadCode: "7F3A", Phones: 1, Large: large})
+	}
+}
+
+func idleSaysWhatMatters(t *testing.T, base screen.Idle) {
+	t.Helper()
 	plain := screen.DrawIdle(base)
 	for name, change := range map[string]func(*screen.Idle){
 		"count":    func(i *screen.Idle) { i.Today++ },
@@ -90,12 +102,33 @@ func TestIdleSaysWhatMatters(t *testing.T) {
 		"frozen":   func(i *screen.Idle) { i.Frozen = true },
 		"scripted": func(i *screen.Idle) { i.Scripted = true },
 		"note":     func(i *screen.Idle) { i.Note = "disk full" },
+		"large":    func(i *screen.Idle) { i.Large = !i.Large },
 		"hint":     func(i *screen.Idle) { i.Phones, i.Note, i.Hint = 0, "disk full", "export it" },
 	} {
 		i := base
 		change(&i)
 		if screen.DrawIdle(i) == plain {
-			t.Errorf("%s does not show", name)
+			t.Errorf("%s does not show (large: %v)", name, base.Large)
+		}
+	}
+}
+
+// TestLargeWaitingShowsAllInTurn: phone, title and destination, each twice as high, and each for as long as the others (W12).
+func TestLargeWaitingShowsAllInTurn(t *testing.T) {
+	w := screen.Waiting{Phone: "Kitchen", Title: "Web search", Destination: "wikipedia.org", Pages: 3, Large: true}
+	seen := make(map[device.Frame]int)
+	for s := range 60 {
+		w.Left = time.Duration(s) * time.Second
+		f := screen.DrawWaiting(w)
+		clear(f[device.Width*7:])
+		seen[f]++
+	}
+	if len(seen) != 3 {
+		t.Errorf("%d pictures in turn, want 3", len(seen))
+	}
+	for _, n := range seen {
+		if n != 20 {
+			t.Errorf("one of three is shown in %d of 60 seconds", n)
 		}
 	}
 }
@@ -149,21 +182,21 @@ func TestAdminIsInverseAndCutsNothing(t *testing.T) {
 
 func TestPairingShowsTextAndQR(t *testing.T) {
 	const address = "https://192.168.178.23:8443"
-	text := screen.DrawPairing("482 913", address, 4*time.Second)
-	qr := screen.DrawPairing("482 913", address, 9*time.Second)
+	text := screen.DrawPairing("482 913", address, 4*time.Second, false)
+	qr := screen.DrawPairing("482 913", address, 9*time.Second, false)
 	if difference(text, qr) < 1000 {
 		t.Error("the QR code never shows")
 	}
 	if ink(&qr, 0, 0, 64, 5) != 64*5 {
 		t.Error("the QR code has no quiet zone")
 	}
-	if a, b := screen.DrawPairing("482 914", address, 9*time.Second), qr; a == b {
+	if a, b := screen.DrawPairing("482 914", address, 9*time.Second, false), qr; a == b {
 		t.Error("the code is not beside the QR code")
 	}
 	// Half an address must not look like a whole one: up to three rows all of it shows, beyond that a mark ends it.
 	before := make(map[device.Frame]int)
 	for n := 1; n <= 60; n++ {
-		f := screen.DrawPairing("482 913", "https://"+strings.Repeat("a", n-1)+"b", 4*time.Second)
+		f := screen.DrawPairing("482 913", "https://"+strings.Repeat("a", n-1)+"b", 4*time.Second, false)
 		if other, ok := before[f]; ok && n <= 40 {
 			t.Errorf("addresses of %d and %d letters look the same", n, other)
 		}
@@ -173,7 +206,7 @@ func TestPairingShowsTextAndQR(t *testing.T) {
 		}
 	}
 	long := "https://" + strings.Repeat("a", 60)
-	if a, b := screen.DrawPairing("1", long, 4*time.Second), screen.DrawPairing("1", long, 9*time.Second); difference(a, b) > 100 {
+	if a, b := screen.DrawPairing("1", long, 4*time.Second, false), screen.DrawPairing("1", long, 9*time.Second, false); difference(a, b) > 100 {
 		t.Error("an address that is too long for a QR code is not shown as text")
 	}
 }

@@ -65,6 +65,9 @@ func idle() []Screen {
 		draw("idle-damaged", screen.Idle{Today: 3, Note: "record is damaged:", Hint: "hold both buttons 3s"}),
 		draw("idle-unpaired", screen.Idle{HeadCode: head, Shift: 40}),
 		draw("idle-frozen", screen.Idle{Today: 12, HeadCode: head, Phones: 2, Frozen: true, Shift: 20}),
+		draw("idle-large", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Large: true}),
+		draw("idle-large-full", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "the record is full:", Hint: "hold both buttons 3s", Large: true}),
+		draw("idle-large-frozen", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Frozen: true, Large: true, Shift: 40}),
 		draw("idle-scripted", screen.Idle{Today: 12, HeadCode: head, Phones: 2, Frozen: true, Scripted: true, Shift: 80}),
 	}
 }
@@ -93,9 +96,10 @@ func pairing() []Screen {
 	const code, address = "482 913", "https://192.168.178.23:8443"
 	const long = "https://assent-in-the-kitchen.fritz.box:8443"
 	return []Screen{
-		{"pairing", screen.DrawPairing(code, address, 101*time.Second)},
-		{"pairing-qr", screen.DrawPairing(code, address, 106*time.Second)},
-		{"pairing-long", screen.DrawPairing(code, long, 101*time.Second)},
+		{"pairing", screen.DrawPairing(code, address, 101*time.Second, false)},
+		{"pairing-qr", screen.DrawPairing(code, address, 106*time.Second, false)},
+		{"pairing-large", screen.DrawPairing(code, address, 101*time.Second, true)},
+		{"pairing-long", screen.DrawPairing(code, long, 101*time.Second, false)},
 	}
 }
 
@@ -132,12 +136,20 @@ func admin() ([]Screen, error) {
 }
 
 func waiting() []Screen {
+	large := func(name string, left time.Duration) Screen {
+		return Screen{name, screen.DrawWaiting(screen.Waiting{
+			Phone: "Kitchen", Title: "Web search", Destination: "wikipedia.org", Pages: 3, Left: left, Large: true,
+		})}
+	}
 	return []Screen{
 		{"next", screen.DrawNext()},
 		{"waiting", screen.DrawWaiting(screen.Waiting{
 			Phone: "Kitchen", Title: "Web search", Destination: "wikipedia.org", Pages: 3, Left: 161 * time.Second, Queue: 2,
 		})},
 		{"waiting-local", screen.DrawWaiting(screen.Waiting{Phone: "Kitchen", Title: "Write a note", Pages: 1, Left: 3 * time.Second})},
+		large("waiting-large-1", 160*time.Second),
+		large("waiting-large-2", 162*time.Second),
+		large("waiting-large-3", 164*time.Second),
 		{"waiting-long", screen.DrawWaiting(screen.Waiting{
 			Phone: "The old phone in the cellar", Title: "Web search", Destination: "encyclopedia.example.org", Pages: 84, Left: 180 * time.Second,
 		})},
@@ -198,6 +210,7 @@ func notices() []Screen {
 		{"notice-dropped", screen.DrawNotice("DROPPED")},
 		{"notice-unshown", screen.DrawNotice("NOT SHOWN")},
 		{"notice-busy", screen.DrawNotice("BUSY")},
+		{"notice-codes", screen.DrawNotice("CLOSED", "too many wrong", "pairing codes")},
 		{"notice-done", screen.DrawNotice("DONE")},
 		{"notice-refused", screen.DrawNotice("REFUSED")},
 		{"notice-panic", screen.DrawNotice("PANIC", "all requests", "were dropped")},
