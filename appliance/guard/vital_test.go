@@ -93,7 +93,7 @@ func TestPairingScreenFollowsTheAddress(t *testing.T) {
 			code, _ := h.code()
 			glass := h.panel.Glass()
 			for left := range 121 {
-				if glass == screen.DrawPairing(code, address, time.Duration(left)*time.Second) {
+				if glass == screen.DrawPairing(code, address, time.Duration(left)*time.Second, false) {
 					return true
 				}
 			}
