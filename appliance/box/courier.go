@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"time"
 
 	"assent.home.arpa/appliance/cage"
@@ -36,16 +35,6 @@ func Courier(ctx context.Context, c config.Config, l net.Listener, peers Peers, 
 	})
 }
 
-// courierRoom is what the courier needs: the guard's grant key, the workers' sockets, the network, and which servers know
-// names. That file is replaced whenever the network says so.
-func courierRoom(s Sockets) cage.Room {
-	return cage.Room{
-		Read:    append(zones(), filepath.Dir(s.GrantKey), "/etc/hosts", "/etc/nsswitch.conf", "/etc/resolv.conf", cage.Beside("/etc/resolv.conf")),
-		Sockets: []string{filepath.Dir(s.WorkerNone), filepath.Dir(s.WorkerNet)},
-		Dials:   true,
-	}
-}
-
 // Worker makes one call on conn, in a process that has no other business.
 func Worker(ctx context.Context, c config.Config, class capabilities.Class, conn *net.UnixConn, peers Peers, log *slog.Logger) error {
 	o := worker.Options{
@@ -56,9 +45,8 @@ func Worker(ctx context.Context, c config.Config, class capabilities.Class, conn
 			websearch.SearXNGHandler(date),
 		},
 	}
-	if class == capabilities.ClassNone {
-		o.Read = []string{"/proc", "/sys"}
-	}
+	room := workerRoom(class)
+	o.Read, o.Write = room.Read, room.Write
 	return worker.Run(ctx, conn, o)
 }
 

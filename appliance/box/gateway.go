@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"os"
-	"path/filepath"
 
 	"assent.home.arpa/appliance/cage"
 	"assent.home.arpa/appliance/clock"
@@ -42,15 +40,3 @@ func Gateway(ctx context.Context, c config.Config, ports Ports, labels Labels, l
 		Scripted: labels.Scripted, Fixture: labels.Fixture, Log: log, Ready: life.Ready, Watchdog: life.Watchdog,
 	})
 }
-
-// gatewayRoom is what the gateway needs: its own files, the places where it meets guard and model, and the hour.
-func gatewayRoom(c config.Config, s Sockets) cage.Room {
-	return cage.Room{
-		Read:    zones(),
-		Write:   []string{StateDir(c, "gateway"), os.TempDir()}, // the database may sort there
-		Sockets: []string{filepath.Dir(s.Guard), filepath.Dir(s.Model)},
-	}
-}
-
-// zones is where the time of day is looked up.
-func zones() []string { return []string{"/etc/localtime", "/usr/share/zoneinfo"} }

@@ -6,17 +6,13 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/landlock-lsm/go-landlock/landlock"
-	"github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
+
+	"assent.home.arpa/appliance/cage"
 )
 
-const (
-	// maxFiles bounds the open descriptors; a worker has about ten.
-	maxFiles = 64
-	// tcpSince is the Landlock ABI that first refused TCP connects (Linux 6.7).
-	tcpSince = 4
-)
+// maxFiles bounds the open descriptors; a worker has about ten.
+const maxFiles = 64
 
 // limits says what the rest of the process needs.
 type limits struct {
@@ -24,14 +20,9 @@ type limits struct {
 	time        time.Duration
 }
 
-// confine gives up what the call does not need, for the whole process and for ever. What Landlock of this kernel can refuse
-// and the limits do not name, is refused: files, TCP and UDP sockets, signals and abstract sockets of others. Descriptors
-// that are open stay usable.
+// confine gives up what the call does not need, for the whole process and for ever: package cage's part, and more of
+// everything than the call can take.
 func confine(log *slog.Logger, l limits) error {
-	// No core dump and no ptrace by another worker of the same user: the memory may hold a household's text.
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("worker: confine: %w", err)
-	}
 	seconds := uint64(max(l.time, 0)/time.Second) + 2
 	for what, n := range map[int]uint64{
 		unix.RLIMIT_CORE:   0,
@@ -43,10 +34,7 @@ func confine(log *slog.Logger, l limits) error {
 			return fmt.Errorf("worker: confine: limit %d: %w", what, err)
 		}
 	}
-	if abi, err := syscall.LandlockGetABIVersion(); err != nil || abi < tcpSince {
-		log.Warn("this kernel's landlock cannot refuse connects; only the unit confines this worker", "abi", abi)
-	}
-	if err := landlock.V11.BestEffort().Restrict(landlock.RODirs(l.read...), landlock.RWDirs(l.write...)); err != nil {
+	if err := cage.Enter(log, cage.Room{Read: l.read, Write: l.write}); err != nil {
 		return fmt.Errorf("worker: confine: %w", err)
 	}
 	return nil
