@@ -74,8 +74,14 @@ func kernel() []attempt {
 		name   string
 		domain int
 	}{
-		{"packets", unix.AF_PACKET}, {"the kernel's ciphers", unix.AF_ALG}, {"virtual machines", unix.AF_VSOCK}, {"bluetooth", unix.AF_BLUETOOTH},
-		{"rds", unix.AF_RDS}, {"tipc", unix.AF_TIPC}, {"can", unix.AF_CAN}, {"xdp", unix.AF_XDP},
+		{"packets", unix.AF_PACKET},
+		{"the kernel's ciphers", unix.AF_ALG},
+		{"virtual machines", unix.AF_VSOCK},
+		{"bluetooth", unix.AF_BLUETOOTH},
+		{"rds", unix.AF_RDS},
+		{"tipc", unix.AF_TIPC},
+		{"can", unix.AF_CAN},
+		{"xdp", unix.AF_XDP},
 	} {
 		list = append(list, attempt{name: "open a socket for " + family.name, try: openSocket(family.domain, unix.SOCK_RAW, 0), gate: true})
 	}

@@ -38,13 +38,19 @@ type role struct {
 func roles() []role {
 	const notify = "/run/systemd/notify"
 	return []role{
-		{name: "guard", unit: "assent-guard.service", meets: []string{notify, socketIn("guard-courier", "courier.sock")},
+		{
+			name: "guard", unit: "assent-guard.service", meets: []string{notify, socketIn("guard-courier", "courier.sock")},
 			state: []string{"/var/lib/assent/guard", "/run/assent/guard-courier"}, reads: []string{settings, "/proc/sys/kernel/random/boot_id"},
-			devices: []string{"/dev/i2c-", "/dev/gpiochip", "/dev/spidev"}},
-		{name: "gateway", unit: "assent-gateway.service", meets: []string{notify, socketIn("gateway-guard", "guard.sock"), socketIn("gateway-model", "llama.sock")},
-			state: []string{"/var/lib/assent/gateway"}, ports: true},
-		{name: "courier", unit: "assent-courier.service", meets: []string{notify, socketIn("courier-worker", "none.sock"), socketIn("courier-worker", "net.sock")},
-			own: []string{socketIn("guard-courier", "courier.sock")}, dials: true},
+			devices: []string{"/dev/i2c-", "/dev/gpiochip", "/dev/spidev"},
+		},
+		{
+			name: "gateway", unit: "assent-gateway.service", meets: []string{notify, socketIn("gateway-guard", "guard.sock"), socketIn("gateway-model", "llama.sock")},
+			state: []string{"/var/lib/assent/gateway"}, ports: true,
+		},
+		{
+			name: "courier", unit: "assent-courier.service", meets: []string{notify, socketIn("courier-worker", "none.sock"), socketIn("courier-worker", "net.sock")},
+			own: []string{socketIn("guard-courier", "courier.sock")}, dials: true,
+		},
 		{name: "worker-none", unit: "assent-worker-none@.service", input: true, reads: []string{"/proc/loadavg", "/proc/meminfo", "/sys/devices/system/cpu/online"}},
 		{name: "worker-net", unit: "assent-worker-net@.service", input: true},
 		{name: "model", unit: "assent-model.service", state: []string{"/run/assent/gateway-model", "/var/lib/assent/models"}, reads: []string{settings}},
