@@ -40,6 +40,13 @@ var kills = flag.Int("kills", 200, "how often the guard is killed")
 const guardIn = "ASSENT_TEST_GUARD_IN"
 
 func TestMain(m *testing.M) {
+	if image := os.Getenv(exporterOf); image != "" {
+		if err := beExporter(os.Getenv(guardIn), image); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if dir := os.Getenv(guardIn); dir != "" {
 		if err := beGuard(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -117,13 +117,14 @@ func (v *Volume) ReadAt(name string, p []byte, off int64) (n int, err error) {
 		return 0, &fs.PathError{Op: "read", Path: name, Err: fs.ErrInvalid}
 	}
 	for len(p) > 0 && off < int64(e.size) {
-		at, err := v.seek(e.first, off/v.g.cluster)
+		in := off % v.g.cluster
+		want := min(int64(len(p)), int64(e.size)-off)
+		first, run, err := v.run(e.first, off/v.g.cluster, (in+want+v.g.cluster-1)/v.g.cluster)
 		if err != nil {
 			return n, err
 		}
-		in := off % v.g.cluster
-		part := p[:min(int64(len(p)), v.g.cluster-in, int64(e.size)-off)]
-		if _, err := v.pages.medium.ReadAt(part, v.pages.base+v.g.at(at)+in); err != nil {
+		part := p[:min(want, run*v.g.cluster-in)]
+		if _, err := v.pages.medium.ReadAt(part, v.pages.base+v.g.at(first)+in); err != nil {
 			return n, err
 		}
 		n, off, p = n+len(part), off+int64(len(part)), p[len(part):]
@@ -132,6 +133,26 @@ func (v *Volume) ReadAt(name string, p []byte, off int64) (n int, err error) {
 		return n, io.EOF
 	}
 	return n, nil
+}
+
+// run returns the cluster with that index in a chain, and how many of the clusters wanted lie one behind the other from there.
+func (v *Volume) run(chain uint32, index, want int64) (first uint32, n int64, err error) {
+	if first, err = v.seek(chain, index); err != nil {
+		return 0, 0, err
+	}
+	for n, last := int64(1), first; ; n++ {
+		if n == want {
+			return first, n, nil
+		}
+		next, err := v.seek(chain, index+n)
+		if err != nil {
+			return 0, 0, err
+		}
+		if next != last+1 {
+			return first, n, nil
+		}
+		last = next
+	}
 }
 
 // seek returns the cluster with that index in a chain.
