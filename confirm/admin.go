@@ -166,7 +166,10 @@ func (m *machine) endPrompt(o AdminOutcome, cause Cause) {
 	}
 	m.do(answer{p, d})
 	m.result, m.reason = "REFUSED", nil
-	if o == AdminConfirmed {
+	switch {
+	case o == AdminConfirmed && p.req.Kind == AdminExport:
+		m.result = "COPYING" // whoever reads that it is done pulls the stick out
+	case o == AdminConfirmed:
 		m.result = "DONE"
 	}
 	m.to(StateResult, m.now.boot+m.rules.Result, cause)

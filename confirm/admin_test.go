@@ -443,3 +443,22 @@ func TestDwell(t *testing.T) {
 		})
 	}
 }
+
+// The press for a copy begins it. A glass that said DONE would have the stick pulled out at once, and one that went back to
+// the pairing code would hide how far it is.
+func TestExportBeginsWithItsPress(t *testing.T) {
+	inBox(t, func(b *box) {
+		b.gesture()
+		p := b.admin(confirm.AdminExport)
+		b.hands.Wait(2 * time.Second)
+		b.hands.HoldBoth(3100 * time.Millisecond)
+		p.want(confirm.AdminConfirmed)
+		if b.panel.Glass() != screen.DrawNotice("COPYING") {
+			t.Error("the glass does not say that it begins")
+		}
+		b.hands.Wait(3 * time.Second)
+		if _, open := b.desk.PairingCode(); open {
+			t.Error("pairing mode is still open")
+		}
+	})
+}

@@ -43,3 +43,9 @@ func StickName(h ipc.StickHello) string { return stickName(h) }
 
 // StickTitle heads the prompt for a copy.
 const StickTitle = stickTitle
+
+// StickWords is what the panel says of a problem.
+func StickWords(p ipc.StickProblem) (note, hint, full string) {
+	w := wordsOf(p)
+	return w.note, w.hint, w.full
+}

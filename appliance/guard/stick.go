@@ -376,21 +376,21 @@ func copyFailure(err error, gone <-chan struct{}, copying context.Context) (code
 	}
 	switch {
 	case copying.Err() != nil:
-		return "stopped", words{"copying was stopped:", "nothing is lost", "Copying the record was stopped. The stick has no copy, and the box has lost nothing."}
+		return "stopped", words{"copying was stopped:", "nothing is lost", "Copying was stopped. The stick has no copy. Nothing is lost."}
 	case errors.As(err, &noRoom), errors.Is(err, syscall.ENOSPC):
-		full := "The stick is full. Make room on it, or use another one. The box has lost nothing."
+		say = wordsOf(ipc.StickFull)
 		if noRoom != nil {
-			full = fmt.Sprintf("The stick is full: the record needs about %d MB. Make room on it, or use another one. The box has lost nothing.", (noRoom.Need+1e6-1)/1e6)
+			say.full = fmt.Sprintf("The stick is full: about %d MB are needed. Make room on it, or use another. Nothing is lost.", (noRoom.Need+1e6-1)/1e6)
 		}
-		return "no_room", words{"the stick is full:", "make room on it", full}
+		return "no_room", say
 	case errors.Is(err, export.ErrExists):
-		return "exists", words{"the copy is there:", "pull the stick out", "This stick has a copy of the record up to now. It is safe to pull it out."}
+		return "exists", words{"the copy is there:", "pull the stick out", "Safe to remove. The stick has a copy up to now already."}
 	case errors.Is(err, export.ErrReadBack):
-		return "read_back", words{"the stick is bad:", "use another one", "The stick does not give back what was written to it. Use another one. The box has lost nothing."}
+		return "read_back", words{"the stick is bad:", "use another one", "The stick gives back other bytes than were written: use another. Nothing is lost."}
 	case errors.Is(err, context.DeadlineExceeded):
-		return "too_slow", words{"stick does not reply", "use another one", "The stick does not answer any more. Pull it out, and use another one. The box has lost nothing."}
+		return "too_slow", words{"stick does not reply", "use another one", "The stick does not reply: pull it out, use another. Nothing is lost."}
 	case errors.As(err, &problem):
 		return fmt.Sprintf("stick_%d", problem.problem), wordsOf(problem.problem)
 	}
-	return "internal", words{"the copy failed:", "use another stick", "The record could not be copied. Try again, or use another stick. The box has lost nothing."}
+	return "internal", words{"the copy failed:", "use another stick", "The copy failed: try again, or use another stick. Nothing is lost."}
 }

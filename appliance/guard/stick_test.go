@@ -25,10 +25,14 @@ import (
 const (
 	askNote, askHint = "copy record to stick", "hold both buttons 3s"
 	goodNote         = "record is copied:"
-	goodText         = "The record is on the stick. It was read back, and is good. It is safe to pull the stick out."
+	goodText         = "Safe to remove. The record is on the stick, read back and good."
 )
 
-const stickSize = 34 << 20
+const (
+	stickSize = 8 << 20 // makes a FAT12
+	stickKind = 12
+	wideSize  = 34 << 20 // makes a FAT32
+)
 
 func blankStick(t testing.TB) *sticktest.Stick {
 	return sticktest.NewStick(sticktest.Format(t, stickSize, "HOLIDAY"))
@@ -94,7 +98,7 @@ func (h *house) exports() (exports []*audit.Export, acts []*audit.Admin) {
 func copies(t *testing.T, m *sticktest.Stick) map[string]fstest.MapFS {
 	t.Helper()
 	found := map[string]fstest.MapFS{}
-	for name, content := range sticktest.Files(t, 32, m.Content()) {
+	for name, content := range sticktest.Files(t, stickKind, m.Content()) {
 		dir, rest, ok := strings.Cut(name, "/")
 		if !ok || !strings.HasPrefix(dir, "AUDIT-") || dir == "AUDIT-unfinished" {
 			continue
@@ -232,8 +236,23 @@ func TestPromptNamesTheStick(t *testing.T) {
 	}
 }
 
+// Whatever is said of a stick can be drawn.
+func TestWordsOfSticksFit(t *testing.T) {
+	for p := ipc.StickProblem(0); p <= ipc.StickRefused+1; p++ {
+		note, hint, full := guard.StickWords(p)
+		for _, line := range []string{note, hint} {
+			if odd := strings.Trim(strings.ToUpper(line), "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/:+.,-! "); odd != "" || len(line) > 20 || line == "" {
+				t.Errorf("%q does not fit the idle screen", line)
+			}
+		}
+		if pages, err := screen.Bulletin(full, false); err != nil || len(pages) > 3 {
+			t.Errorf("%q: %d pages, %v", full, len(pages), err)
+		}
+	}
+}
+
 func image(t testing.TB, at int, magic string) *sticktest.Stick {
-	b := sticktest.Format(t, stickSize, "X")
+	b := sticktest.Format(t, wideSize, "X")
 	copy(b[at:], magic)
 	return sticktest.NewStick(b)
 }
@@ -290,7 +309,7 @@ func TestCopiesThatFail(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return sticktest.NewStick(sticktest.Put(t, 32, b, map[string][]byte{"film": make([]byte, free-room)}))
+		return sticktest.NewStick(sticktest.Put(t, stickKind, b, map[string][]byte{"film": make([]byte, free-room)}))
 	}
 	for _, c := range []struct {
 		event string

@@ -11,44 +11,45 @@ type words struct{ note, hint, full string }
 // wordsOf says why a stick takes no copy, and what to do about it.
 func wordsOf(p ipc.StickProblem) words {
 	const format, other = "format it as FAT32", "use another one"
+	const same = " Nothing on it was changed."
 	switch p {
 	case ipc.StickExFAT:
-		return words{"this stick is exFAT:", format, "This stick is exFAT, and the box writes FAT32 only. Format it as FAT32, or use another one. Nothing on it was changed."}
+		return words{"this stick is exFAT:", format, "This stick is exFAT: format it as FAT32." + same}
 	case ipc.StickNTFS:
-		return words{"this stick is NTFS:", format, "This stick is NTFS, and the box writes FAT32 only. Format it as FAT32, or use another one. Nothing on it was changed."}
+		return words{"this stick is NTFS:", format, "This stick is NTFS: format it as FAT32." + same}
 	case ipc.StickLinux:
-		return words{"a stick for Linux:", format, "This stick has a file system of Linux, and the box writes FAT32 only. Format it as FAT32, or use another one. Nothing on it was changed."}
+		return words{"a stick for Linux:", format, "This stick is for Linux: format it as FAT32." + same}
 	case ipc.StickApple:
-		return words{"a stick for a Mac:", format, "This stick has a file system of Apple's, and the box writes FAT32 only. Format it as FAT32, or use another one. Nothing on it was changed."}
+		return words{"a stick for a Mac:", format, "This stick is for a Mac: format it as FAT32." + same}
 	case ipc.StickEncrypted:
-		return words{"stick is encrypted:", other, "This stick is encrypted, so the box cannot write to it. Use another one. Nothing on it was changed."}
+		return words{"stick is encrypted:", other, "This stick is encrypted: use another one." + same}
 	case ipc.StickDisc:
-		return words{"stick has a system:", other, "This stick installs a system. Use another one. Nothing on it was changed."}
+		return words{"stick has a system:", other, "This stick installs a system: use another." + same}
 	case ipc.StickBoot:
-		return words{"a system starts here", other, "A system starts from this stick. Use another one. Nothing on it was changed."}
+		return words{"a system starts here", other, "A system starts from this stick: use another." + same}
 	case ipc.StickEmpty:
-		return words{"unformatted stick:", format, "The box finds no file system on this stick. Format it as FAT32, or use another one. Nothing on it was changed."}
+		return words{"unformatted stick:", format, "Unformatted stick: format it as FAT32." + same}
 	case ipc.StickSeveral:
-		return words{"stick in many parts:", other, "This stick has several partitions, and the box does not guess which is meant. Use one with a single FAT32 partition. Nothing on it was changed."}
+		return words{"stick in many parts:", other, "This stick is in many parts: use another. It must have one FAT32 partition." + same}
 	case ipc.StickReadOnly:
-		return words{"stick is read-only:", "move its switch", "This stick cannot be written. Move its switch, or use another one. Nothing on it was changed."}
+		return words{"stick is read-only:", "move its switch", "This stick cannot be written: move its switch, or use another."}
 	case ipc.StickDamaged:
-		return words{"stick is damaged:", "repair it on a PC", "The file system of this stick is damaged. Have a PC repair it, or use another one."}
+		return words{"stick is damaged:", "repair it on a PC", "This stick is damaged: repair it on a PC, or use another."}
 	case ipc.StickUnsupported:
-		return words{"unknown kind of FAT:", format, "The box does not know this kind of FAT. Format the stick as FAT32, or use another one."}
+		return words{"unknown kind of FAT:", format, "Unknown kind of FAT: format the stick as FAT32." + same}
 	case ipc.StickBusy:
-		return words{"stick is in use:", "pull it out", "The box itself uses this medium. Use another one."}
+		return words{"stick is in use:", other, "The box itself uses this stick: use another."}
 	case ipc.StickFull:
-		return words{"the stick is full:", "make room on it", "The stick is full. Make room on it, or use another one. The box has lost nothing."}
+		return words{"the stick is full:", "make room on it", "The stick is full: make room on it, or use another. Nothing is lost."}
 	}
-	return words{"the stick fails:", other, "The stick cannot be read or written. Use another one. The box has lost nothing."}
+	return words{"the stick fails:", other, "The stick fails: use another. Nothing is lost."}
 }
 
 // wordsOfCopy says that a copy is on the stick, and what it is a copy of.
 func wordsOfCopy(s audit.Status) words {
-	w := words{"record is copied:", "pull the stick out", "The record is on the stick. It was read back, and is good. It is safe to pull the stick out."}
+	w := words{"record is copied:", "pull the stick out", "Safe to remove. The record is on the stick, read back and good."}
 	if s != audit.Intact {
-		w.full = "The record is on the stick as it is: " + s.String() + ". That is evidence, so the box keeps its own. It is safe to pull the stick out."
+		w.full = "Safe to remove. The record is on the stick as it is: " + s.String() + ". It is evidence: the box keeps its own."
 	}
 	return w
 }

@@ -38,6 +38,8 @@ func Format(m Medium, size int64, label string) error {
 	} else {
 		u32(32, total)
 	}
+	u16(24, 63) // sectors and heads of a disk that never was; some refuse to do without
+	u16(26, 255)
 	at := 36 // of what all kinds have behind what differs
 	if kind == fat32 {
 		at = 64
