@@ -56,8 +56,8 @@ func TestABrokenFileOnTheCard(t *testing.T) {
 		t.Errorf("the panel says %q, the journal\n%s", notices(), journal)
 	}
 	// A file whose words are foreign to the panel must not keep it from saying that something is wrong.
-	take(write("assent.toml", "[box]\n\u202e\U0001f600 = 1\n"))
-	if !strings.Contains(notices(), "is not valid") {
+	take(write("assent.toml", "[gateway]\nlisten = \"\U0001f600\"\n"))
+	if !strings.Contains(notices(), "is not valid: gateway.listen") {
 		t.Errorf("the panel says %q", notices())
 	}
 	take(filepath.Join(dir, "none.toml"))
