@@ -17,7 +17,7 @@ import (
 // Sizes of the small image's partitions, in MiB.
 const (
 	BootMiB = 3
-	DataMiB = 8
+	DataMiB = 2
 )
 
 const mib = 1 << 20
@@ -26,11 +26,11 @@ const mib = 1 << 20
 func Parts() []Part {
 	return []Part{
 		{card.Boot, card.TypeESP, BootMiB},
-		{card.RootA, card.TypeRoot, 4},
+		{card.RootA, card.TypeRoot, 1},
 		{card.VerityA, card.TypeVerity, 1},
-		{card.Empty, card.TypeRoot, 4},
+		{card.Empty, card.TypeRoot, 1},
 		{card.Empty, card.TypeVerity, 1},
-		{card.Audit, card.TypeLinux, 2},
+		{card.Audit, card.TypeLinux, 1},
 		{card.Data, card.TypeLinux, DataMiB},
 	}
 }
