@@ -10,6 +10,8 @@
 //	assentd import         takes a model that came with the card, and the rest of the card
 //	assentd model          becomes the engine, with one of the box's models
 //	assentd address        notes where on the LAN phones reach the box
+//	assentd expand         gives the data partition the rest of the card
+//	assentd good           tells the boot loader that this start was a good one
 //	assentd network-time   ends well where the owner chose that the box asks the network for the time
 //	assentd panel-test     walks whoever has wired the box through its display, buttons and lamp
 //	assentd check-config   prints the effective configuration
@@ -38,7 +40,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-const usage = `usage: assentd gateway | guard | courier | worker CLASS | stick DEVICE | usb-authorise DIR | settings [DROP] | import | model | address | network-time | panel-test | check-config | version   [-config FILE]
+const usage = `usage: assentd gateway | guard | courier | worker CLASS | stick DEVICE | usb-authorise DIR | settings [DROP] | import | model | address | expand | good | network-time | panel-test | check-config | version   [-config FILE]
 `
 
 // role is what a subcommand is made of.
@@ -54,7 +56,7 @@ type env struct {
 }
 
 func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
-	roles := map[string]role{"gateway": gatewayRole, "guard": guardRole, "courier": courierRole, "worker": workerRole, "stick": stickRole, "usb-authorise": usbAuthorise, "settings": settingsRole, "import": importRole, "model": modelRole, "address": addressRole, "network-time": networkTime, "panel-test": panelTest, "check-config": checkConfig, "version": version}
+	roles := map[string]role{"gateway": gatewayRole, "guard": guardRole, "courier": courierRole, "worker": workerRole, "stick": stickRole, "usb-authorise": usbAuthorise, "settings": settingsRole, "import": importRole, "model": modelRole, "address": addressRole, "expand": expandRole, "good": goodRole, "network-time": networkTime, "panel-test": panelTest, "check-config": checkConfig, "version": version}
 	if len(args) == 0 || roles[args[0]] == nil {
 		fmt.Fprint(stderr, usage)
 		return 3

@@ -22,7 +22,8 @@ type build struct {
 	dir   string // on this machine
 	say   func(string)
 
-	packages []debs.Control // of the root
+	lock     debs.Lock      // of the root
+	packages []debs.Control // in the lock's order
 	kernel   string         // its release
 	roothash string
 }

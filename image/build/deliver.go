@@ -1,39 +1,158 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
+
+	"assent.home.arpa/image/rootlist"
 )
 
 // name is what the image's files are called.
 const name = "assent-arm64"
 
-// deliver puts what was made into out.
+// maxCompressed is how large the compressed image may be, in bytes.
+const maxCompressed = 360_000_000
+
+// deliver puts what was made into out. quick leaves out what takes long and only people who flash need.
 func (b *build) deliver(ctx context.Context, out string, quick bool, stdout io.Writer) error {
 	for _, dir := range []string{out, filepath.Join(out, "test"), filepath.Join(out, "qemu")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 	}
+	if err := b.documents(out); err != nil {
+		return err
+	}
+	image := filepath.Join(out, name+".img")
 	for from, to := range map[string]string{
-		b.path("disk"):              name + ".img",
-		b.path("test/assent-a.efi"): "test/assent-a.efi",
-		filepath.Join(string(b.tools), "usr/lib/u-boot/qemu_arm64/u-boot.bin"): "qemu/u-boot.bin",
+		b.path("disk"):              image,
+		b.path("test/assent-a.efi"): filepath.Join(out, "test/assent-a.efi"),
+		filepath.Join(string(b.tools), "usr/lib/u-boot/qemu_arm64/u-boot.bin"): filepath.Join(out, "qemu/u-boot.bin"),
 	} {
-		cmd := exec.CommandContext(ctx, "cp", "--sparse=always", from, filepath.Join(out, to))
-		if text, err := cmd.CombinedOutput(); err != nil {
-			return errors.Join(err, errors.New(string(text)))
+		if text, err := exec.CommandContext(ctx, "cp", "--sparse=always", from, to).CombinedOutput(); err != nil {
+			return fmt.Errorf("cp: %w: %s", err, text)
 		}
 	}
-	fmt.Fprintln(stdout, filepath.Join(out, name+".img"))
+	var packed []string
+	if !quick {
+		b.say("compressing")
+		// The same bytes with any number of processors.
+		if err := b.tool(ctx, "xz", "--threads=+0", "--block-size=16MiB", "-6", "--keep", "--force", "/work/disk"); err != nil {
+			return err
+		}
+		info, err := os.Stat(b.path("disk.xz"))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "image/compressed_mb %.1f MB 360\n", float64(info.Size())/1e6)
+		if info.Size() > maxCompressed {
+			return fmt.Errorf("the compressed image has %d bytes, more than %d", info.Size(), maxCompressed)
+		}
+		if text, err := exec.CommandContext(ctx, "cp", b.path("disk.xz"), image+".xz").CombinedOutput(); err != nil {
+			return fmt.Errorf("cp: %w: %s", err, text)
+		}
+		packed = []string{name + ".img.xz"}
+	}
+	if err := b.writeMap(ctx, image); err != nil {
+		return err
+	}
+	if err := sums(out, append(packed, name+".img", name+".bmap", "packages.txt", "root.list", "sbom.spdx.json")); err != nil {
+		return err
+	}
+	return giveBack(out)
+}
+
+// documents writes what the image consists of, and fails where it holds something that it must not.
+func (b *build) documents(out string) error {
+	list, err := rootList(b.path("root"))
+	if err != nil {
+		return err
+	}
+	problems, err := rootlist.Check(strings.NewReader(list))
+	if err != nil {
+		return err
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("the root holds what it must not: %v", problems)
+	}
+	bill, err := b.bill()
+	if err != nil {
+		return err
+	}
+	var packages strings.Builder
+	for _, p := range b.packages {
+		fmt.Fprintln(&packages, p.Name, p.Version, p.Architecture)
+	}
+	for file, text := range map[string]string{"root.list": list, "packages.txt": packages.String(), "sbom.spdx.json": bill} {
+		if err := os.WriteFile(filepath.Join(out, file), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-func verifyReproducible(ctx context.Context, out string, say func(string), stdout io.Writer) error {
-	return errors.New("not yet")
+// rootList is one path a line, sorted.
+func rootList(root string) (string, error) {
+	var paths []string
+	err := filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(root, file)
+		paths = append(paths, name)
+		return err
+	})
+	slices.Sort(paths)
+	return strings.Join(paths, "\n") + "\n", err
+}
+
+// sums writes the checksums of the files, each into a file beside it and all into one.
+func sums(out string, files []string) error {
+	var all bytes.Buffer
+	for _, file := range files {
+		sum, err := checksum(filepath.Join(out, file))
+		if err != nil {
+			return err
+		}
+		line := fmt.Sprintf("%x  %s\n", sum, file)
+		all.WriteString(line)
+		if strings.HasPrefix(file, name) && !strings.HasSuffix(file, ".bmap") {
+			if err := os.WriteFile(filepath.Join(out, file+".sha256"), []byte(line), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), all.Bytes(), 0o644)
+}
+
+func checksum(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return h.Sum(nil), err
+}
+
+// giveBack makes what sudo made belong to whoever called it.
+func giveBack(out string) error {
+	var uid, gid int
+	if _, err := fmt.Sscan(os.Getenv("SUDO_UID")+" "+os.Getenv("SUDO_GID"), &uid, &gid); err != nil {
+		return nil // not by sudo
+	}
+	return filepath.WalkDir(out, func(file string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(file, uid, gid))
+	})
 }

@@ -59,8 +59,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // makeImage builds the image into out.
 func makeImage(ctx context.Context, out string, quick bool, say func(string), stdout io.Writer) error {
-	if os.Geteuid() != 0 {
-		return errors.New("the root's files belong to many users: run this as root")
+	if err := rootOnly(); err != nil {
+		return err
 	}
 	cache, err := cacheDir()
 	if err != nil {
@@ -71,7 +71,7 @@ func makeImage(ctx context.Context, out string, quick bool, say func(string), st
 		return err
 	}
 	defer unlock()
-	t, err := getTools(ctx, cache, say)
+	t, err := unpackTools(ctx, cache, filepath.Join(cache, "debs"), say)
 	if err != nil {
 		return err
 	}
@@ -81,6 +81,14 @@ func makeImage(ctx context.Context, out string, quick bool, say func(string), st
 		return err
 	}
 	return b.deliver(ctx, out, quick, stdout)
+}
+
+// rootOnly fails for everybody but root.
+func rootOnly() error {
+	if os.Geteuid() != 0 {
+		return errors.New("the root's files belong to many users: run this as root")
+	}
+	return nil
 }
 
 // cacheDir is where packages and unpacked tools stay.

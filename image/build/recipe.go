@@ -35,7 +35,12 @@ func kept() []string {
 		"usr/lib/firmware/brcm/brcmfmac43430*", "usr/lib/firmware/brcm/brcmfmac43455*", "usr/lib/firmware/brcm/brcmfmac43456*",
 		"usr/lib/firmware/cypress/cyfmac43430*", "usr/lib/firmware/cypress/cyfmac43455*",
 		"usr/lib/firmware/regulatory.db-debian", "usr/lib/firmware/regulatory.db.p7s-debian",
-		"usr/lib/modprobe.d", "usr/lib/sysctl.d", "usr/lib/sysusers.d", "usr/lib/tmpfiles.d", "usr/lib/udev/rules.d",
+		"usr/lib/modprobe.d", "usr/lib/sysctl.d", "usr/lib/sysusers.d", "usr/lib/tmpfiles.d",
+		// Every event costs time at a start: the rules for devices that the box can have, and no others.
+		"usr/lib/udev/rules.d/50-udev-default.rules", "usr/lib/udev/rules.d/60-block.rules",
+		"usr/lib/udev/rules.d/60-persistent-storage.rules", "usr/lib/udev/rules.d/60-gpiochip.rules",
+		"usr/lib/udev/rules.d/75-net-description.rules", "usr/lib/udev/rules.d/80-drivers.rules",
+		"usr/lib/udev/rules.d/80-net-setup-link.rules", "usr/lib/udev/rules.d/99-systemd.rules",
 		"usr/lib/systemd/network/99-default.link",
 		"usr/lib/systemd/system", "usr/lib/systemd/system-preset",
 		"usr/share/base-passwd", "usr/share/ca-certificates",
@@ -90,8 +95,6 @@ func removed() []string {
 		"usr/lib/tmpfiles.d/provision.conf", "usr/lib/tmpfiles.d/20-systemd-*", "usr/lib/tmpfiles.d/x11.conf",
 		"usr/lib/tmpfiles.d/etc.conf", "usr/lib/tmpfiles.d/home.conf", "usr/lib/tmpfiles.d/legacy.conf", "usr/lib/tmpfiles.d/credstore.conf",
 		"usr/lib/tmpfiles.d/systemd-nologin.conf", "usr/lib/tmpfiles.d/debian.conf",
-		"usr/lib/udev/rules.d/60-input-id.rules", "usr/lib/udev/rules.d/60-evdev.rules", "usr/lib/udev/rules.d/70-joystick.rules",
-		"usr/lib/udev/rules.d/70-mouse.rules", "usr/lib/udev/rules.d/70-touchpad.rules", "usr/lib/udev/rules.d/60-persistent-input.rules",
 	}
 }
 

@@ -19,10 +19,11 @@ import (
 
 // unpackRoot puts the packages' files together and throws away what is not kept.
 func (b *build) unpackRoot(ctx context.Context) error {
-	_, files, err := b.fetch(ctx, rootLock)
+	lock, files, err := b.fetch(ctx, rootLock)
 	if err != nil {
 		return err
 	}
+	b.lock = lock
 	root := b.path("root")
 	if err := os.Mkdir(root, 0o755); err != nil {
 		return err

@@ -30,23 +30,23 @@ mount -t proc proc "$tree/proc"
 mount --rbind /dev "$tree/dev"
 exec chroot "$tree" "$@"`
 
-// getTools unpacks the locked tools, or finds them unpacked.
-func getTools(ctx context.Context, cache string, say func(string)) (tools, error) {
+// unpackTools unpacks the locked tools into a folder of dir that is named by the lock, or finds them there.
+func unpackTools(ctx context.Context, dir, store string, say func(string)) (tools, error) {
 	lock, err := debs.ParseLock(strings.NewReader(toolsLock))
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.Sum256([]byte(lock.String()))
-	home := filepath.Join(cache, fmt.Sprintf("tools-%x", sum[:8]))
+	home := filepath.Join(dir, fmt.Sprintf("tools-%x", sum[:8]))
 	if _, err := os.Stat(home); err == nil || !errors.Is(err, os.ErrNotExist) {
 		return tools(home), err
 	}
-	files, err := lock.Fetch(ctx, filepath.Join(cache, "debs"), say)
+	files, err := lock.Fetch(ctx, store, say)
 	if err != nil {
 		return "", err
 	}
 	say(fmt.Sprintf("unpacking the tools, %d packages", len(files)))
-	part, err := os.MkdirTemp(cache, ".tools-")
+	part, err := os.MkdirTemp(dir, ".tools-")
 	if err != nil {
 		return "", err
 	}
@@ -59,8 +59,8 @@ func getTools(ctx context.Context, cache string, say func(string)) (tools, error
 			return "", err
 		}
 	}
-	for _, dir := range []string{"work", "proc", "dev", "tmp"} {
-		if err := os.MkdirAll(filepath.Join(part, dir), 0o1777); err != nil {
+	for _, place := range []string{"work", "proc", "dev", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(part, place), 0o1777); err != nil {
 			return "", err
 		}
 	}

@@ -56,6 +56,26 @@ var ErrNoState = errors.New("slots: neither copy of the boot state is whole")
 // Fresh is the state of a box that was just flashed: its slot B is empty.
 func Fresh() State { return State{Order: []Slot{A}, Left: map[Slot]int{A: Tries, B: 0}} }
 
+// Confirm gives a slot that started its tries back and makes it the first to be tried, and reports whether it had to write for it:
+// the copies of an unlucky disk may be torn, or say that already.
+func Confirm(disk interface {
+	io.ReaderAt
+	Disk
+}, started Slot,
+) (bool, error) {
+	now, err := Read(disk)
+	if errors.Is(err, ErrNoState) {
+		now = State{Order: []Slot{A, B}, Left: map[Slot]int{A: Tries, B: Tries}} // what U-Boot took it for
+	} else if err != nil {
+		return false, err
+	}
+	good := now.Good(started)
+	if err == nil && slices.Equal(now.Order, good.Order) && now.Left[started] == good.Left[started] {
+		return false, nil
+	}
+	return true, Write(disk, good)
+}
+
 // Good returns the state after a good start from a slot: it is tried first from now on, with all its tries.
 func (s State) Good(started Slot) State {
 	order := []Slot{started}
