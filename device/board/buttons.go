@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -152,6 +153,9 @@ func (b *buttons) read() error {
 			case <-b.quit:
 				return os.ErrClosed
 			}
+		}
+		if len(raw) > 0 {
+			runtime.Gosched() // whoever acts on them goes first
 		}
 	}
 }

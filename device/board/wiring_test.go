@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"periph.io/x/conn/v3/spi"
+
 	"assent.home.arpa/appliance/config"
 	"assent.home.arpa/device/board"
 	"assent.home.arpa/device/board/boardtest"
@@ -18,27 +20,30 @@ func TestWiringSaysWhatTheDriverWants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := func(kind string) string {
-		m := regexp.MustCompile("(?s)```" + kind + "\n(.*?)```").FindSubmatch(doc)
-		if m == nil {
-			t.Fatalf("no %s", kind)
+	block := func(kind string, nth int) string {
+		m := regexp.MustCompile("(?s)```"+kind+"\n(.*?)```").FindAllSubmatch(doc, -1)
+		if len(m) <= nth {
+			t.Fatalf("no %s %d", kind, nth)
 		}
-		return string(m[1])
+		return string(m[nth][1])
 	}
-	file := filepath.Join(t.TempDir(), "assent.toml")
-	if err := os.WriteFile(file, []byte(block("toml")), 0o600); err != nil {
-		t.Fatal(err)
+	settings := func(nth int) config.Panel {
+		file := filepath.Join(t.TempDir(), "assent.toml")
+		if err := os.WriteFile(file, []byte(block("toml", nth)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := config.Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Panel
 	}
-	c, err := config.Load(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, names, _ := strings.Cut(block("dts"), "gpio-line-names =")
+	_, names, _ := strings.Cut(block("dts", 0), "gpio-line-names =")
 	var overlay, plain []*boardtest.Line
 	for i, m := range regexp.MustCompile(`"([^"]*)"`).FindAllStringSubmatch(names, -1) {
 		overlay = append(overlay, &boardtest.Line{Name: m[1]})
 		given := m[1]
-		if pin, ok := map[int]string{17: "GPIO17", 22: "GPIO22", 23: "GPIO23", 27: "GPIO27"}[i]; ok {
+		if pin, ok := map[int]string{17: "GPIO17", 22: "GPIO22", 23: "GPIO23", 24: "GPIO24", 25: "GPIO25", 27: "GPIO27"}[i]; ok {
 			given = pin
 		}
 		plain = append(plain, &boardtest.Line{Name: given})
@@ -50,7 +55,7 @@ func TestWiringSaysWhatTheDriverWants(t *testing.T) {
 		panel config.Panel
 		pins  map[int]string
 	}{
-		"the names of the Pi": {plain, c.Panel, nil},
+		"the names of the Pi": {plain, settings(0), nil},
 		"the overlay":         {overlay, withLamp, map[int]string{17: withLamp.Approve, 27: withLamp.Deny, 22: withLamp.Lamp, 23: withLamp.Buzzer}},
 	} {
 		if len(tc.lines) != 28 {
@@ -64,8 +69,8 @@ func TestWiringSaysWhatTheDriverWants(t *testing.T) {
 		k := boardtest.NewKernel(t)
 		k.AddBus(1, headerBus)
 		k.AddChip(0, headerPins, tc.lines...)
-		var b *board.Board
-		if b, err = open(k, tc.panel, boardtest.NewSSD1306()); err != nil {
+		b, err := open(k, tc.panel, boardtest.NewSSD1306())
+		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
@@ -73,4 +78,30 @@ func TestWiringSaysWhatTheDriverWants(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	t.Run("a display on SPI", func(t *testing.T) {
+		k := boardtest.NewKernel(t)
+		for cs, place := range []string{headerSPI + "/spi0.0/spidev", headerSPI + "/spi0.1/spidev"} {
+			k.AddSPI(0, cs, place)
+		}
+		for _, l := range plain {
+			l.Used = false
+		}
+		k.AddChip(0, headerPins, plain...)
+		bus := &boardtest.SPI{Display: boardtest.NewSSD1306(), Kernel: k, Data: plain[24], Reset: plain[25]}
+		b, err := board.OpenSPI(k.Root, k, func(_, cs int) (spi.PortCloser, error) {
+			if cs != 0 {
+				t.Errorf("opened chip select %d", cs)
+			}
+			bus.Display.Open()
+			return bus, nil
+		}, settings(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustDraw(t, b.Display, picture(1))
+		mustShow(t, bus.Display, picture(1))
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
