@@ -9,8 +9,9 @@
 //
 // # Rules of a press
 //
-// A card first waits (180 s, nothing can arm) until a tap on approve opens it. Reading then lasts 60 s, and 6 s more for each
-// page beyond two, at most 300 s. A tap turns a page once the page was on the glass for 700 ms and 15 ms for each of its
+// A card first waits (180 s from NEXT REQUEST on, nothing can arm) until a tap on approve opens it. Reading then lasts 60 s, and
+// 6 s more for each page beyond two, at most 300 s, but never less than twice what its pages must stay on the glass: what may be
+// asked can be read. A card that would need more than a quarter of an hour is refused before it is shown. A tap turns a page once the page was on the glass for 700 ms and 15 ms for each of its
 // code points. The last page arms when it, too, had its time and the approve line was seen up after it was drawn. Then a hold
 // of 1.5 s completes, if the line is still down, the glass acknowledged the full bar, and the deadline has not passed. A hold that goes
 // on to 6 s looks like a stuck or taped button, and so does one whose end no edge told by then: its receipt is revoked. A press on
@@ -19,6 +20,8 @@
 //
 // While nothing else needs the glass it shows what the box has to say (Bulletin), until a press turns its pages and closes it; that
 // press does nothing else.
+//
+// An administrative prompt is read in the same way, page by page; on its last page both buttons are held for 3 s.
 //
 // Whatever makes it doubtful what the glass shows or what the finger did ends in fewer rights, never in more: a draw without an
 // acknowledgement ends the card, an edge older than the acknowledgement of what is shown is ignored, a gap in the edge count or

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -153,9 +152,6 @@ func (b *buttons) read() error {
 			case <-b.quit:
 				return os.ErrClosed
 			}
-		}
-		if len(raw) > 0 {
-			runtime.Gosched() // whoever acts on them goes first
 		}
 	}
 }
