@@ -11,8 +11,8 @@
 //
 // A card first waits (180 s from NEXT REQUEST on, nothing can arm) until a tap on approve opens it. Reading then lasts 60 s, and
 // 6 s more for each page beyond two, at most 300 s, but never less than twice what its pages must stay on the glass: what may be
-// asked can be read. A card that would need more than a quarter of an hour is refused before it is shown. A tap turns a page once the page was on the glass for 700 ms and 15 ms for each of its
-// code points. The last page arms when it, too, had its time and the approve line was seen up after it was drawn. Then a hold
+// asked can be read. A card that would need more than a quarter of an hour is refused before it is shown. A tap
+// turns a page once the page was on the glass for 700 ms and 15 ms for each of its code points. The last page arms when it, too, had its time and the approve line was seen up after it was drawn. Then a hold
 // of 1.5 s completes, if the line is still down, the glass acknowledged the full bar, and the deadline has not passed. A hold that goes
 // on to 6 s looks like a stuck or taped button, and so does one whose end no edge told by then: its receipt is revoked. A press on
 // deny denies the card, from its announcement on and whichever page is being drawn; deny alone for 5 s is panic. A change of
