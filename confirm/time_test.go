@@ -127,20 +127,39 @@ func TestWhatIsAllowedCanBeRead(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyCouldReadIsRefused: a box for each letter, on a page of its own, is beyond every window.
+// TestWhatNobodyCouldReadIsRefused: a box for each letter, on a page of its own, is beyond every window, or beyond that of somebody
+// who needs more time.
 func TestWhatNobodyCouldReadIsRefused(t *testing.T) {
-	r := request(1)
-	r.Card.Text, r.Card.Large = strings.Repeat("\u00a0", 600), true
-	inBox(t, func(b *box) {
-		p := b.ask(r)
-		var bad *screen.UndisplayableError
-		if !p.decided() || !errors.As(p.err, &bad) || bad.Reason != screen.TooLong {
-			t.Errorf("got %v", p.err)
-		}
-		if b.passed(confirm.StateNext) {
-			t.Error("something of it reached the panel")
-		}
-	})
+	slow := func(cfg *confirm.Config, _ *box) { cfg.Timings = confirm.DefaultTimings().Unhurried() }
+	for name, c := range map[string]struct {
+		letters int
+		refused bool
+		more    []option
+	}{
+		"more pages than are kept":       {600, true, nil},
+		"longer than the longest window": {450, true, []option{slow}},
+		"the same, for somebody quicker": {450, false, nil},
+		"not so long, for somebody slow": {300, false, []option{slow}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := request(1)
+			r.Card.Text, r.Card.Large = strings.Repeat("\u00a0", c.letters), true
+			inBox(t, func(b *box) {
+				p := b.ask(r)
+				if !c.refused {
+					p.undecided()
+					return
+				}
+				var bad *screen.UndisplayableError
+				if !p.decided() || !errors.As(p.err, &bad) || bad.Reason != screen.TooLong {
+					t.Errorf("got %v", p.err)
+				}
+				if b.passed(confirm.StateNext) {
+					t.Error("something of it reached the panel")
+				}
+			}, c.more...)
+		})
+	}
 }
 
 func TestHoldThatSpansTheDeadlineExpires(t *testing.T) {

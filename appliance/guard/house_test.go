@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -334,6 +335,9 @@ func (h *house) pair(name string) *phone {
 	pages, err := screen.AdminPages("Pair this phone?", name, h.large)
 	if err != nil {
 		h.t.Fatal(err)
+	}
+	if glass := h.panel.Glass(); !bytes.Equal(glass[:device.Width*7], pages[0].Frame[:device.Width*7]) {
+		h.t.Error("the prompt is not on the glass, or in other letters")
 	}
 	for range pages[1:] {
 		h.hands.Tap(device.Approve)
