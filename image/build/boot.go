@@ -15,6 +15,9 @@ var bootScript []byte
 //go:embed config.txt
 var piConfig []byte
 
+//go:embed pi5.dtso
+var pi5Overlay []byte
+
 // stub is the program that starts kernel and initial file system out of one file.
 const stub = "usr/lib/systemd/boot/efi/linuxaa64.efi.stub"
 
@@ -74,31 +77,36 @@ func (b *build) kernels(ctx context.Context) error {
 }
 
 // pi adds what a Raspberry Pi starts with: its firmware, U-Boot, device trees.
-func (b *build) pi(context.Context) error {
+func (b *build) pi(ctx context.Context) error {
 	const firmware = "usr/lib/raspi-firmware/"
 	trees := "usr/lib/modules/" + b.kernel + "/dtb/broadcom/"
-	for from, to := range map[string]string{
-		firmware + "bootcode.bin":             "bootcode.bin",
-		firmware + "start.elf":                "start.elf",
-		firmware + "fixup.dat":                "fixup.dat",
-		firmware + "start4.elf":               "start4.elf",
-		firmware + "fixup4.dat":               "fixup4.dat",
-		"usr/lib/u-boot/rpi_arm64/u-boot.bin": "u-boot.bin",
-		trees + "bcm2837-rpi-zero-2-w.dtb":    "bcm2837-rpi-zero-2-w.dtb",
-		trees + "bcm2837-rpi-3-b.dtb":         "bcm2837-rpi-3-b.dtb",
-		trees + "bcm2837-rpi-3-b-plus.dtb":    "bcm2837-rpi-3-b-plus.dtb",
-		trees + "bcm2711-rpi-4-b.dtb":         "bcm2711-rpi-4-b.dtb",
-		trees + "bcm2711-rpi-400.dtb":         "bcm2711-rpi-400.dtb",
-		trees + "bcm2712-rpi-5-b.dtb":         "bcm2712-rpi-5-b.dtb",
-		trees + "bcm2712-d-rpi-5-b.dtb":       "bcm2712-d-rpi-5-b.dtb",
+	for _, from := range []string{
+		firmware + "bootcode.bin", firmware + "start.elf", firmware + "fixup.dat", firmware + "start4.elf", firmware + "fixup4.dat",
+		"usr/lib/u-boot/rpi_arm64/u-boot.bin",
+		trees + "bcm2837-rpi-zero-2-w.dtb", trees + "bcm2837-rpi-3-b.dtb", trees + "bcm2837-rpi-3-b-plus.dtb",
+		trees + "bcm2711-rpi-4-b.dtb", trees + "bcm2711-rpi-400.dtb", trees + "bcm2712-rpi-5-b.dtb", trees + "bcm2712-d-rpi-5-b.dtb",
 	} {
 		data, err := os.ReadFile(b.path("parts", from))
 		if err != nil {
 			return fmt.Errorf("the locked packages lack a file: %w", err)
 		}
-		if err := save(b.path("boot", filepath.Base(to)), bytes.NewReader(data)); err != nil {
+		if err := save(b.path("boot", filepath.Base(from)), bytes.NewReader(data)); err != nil {
 			return err
 		}
 	}
-	return save(b.path("boot", "config.txt"), bytes.NewReader(piConfig))
+	if err := save(b.path("boot", "config.txt"), bytes.NewReader(piConfig)); err != nil {
+		return err
+	}
+	if err := os.WriteFile(b.path("pi5.dtso"), pi5Overlay, 0o644); err != nil {
+		return err
+	}
+	if err := b.tool(ctx, "dtc", "-q", "-@", "-I", "dts", "-O", "dtb", "-o", "/work/pi5.dtbo", "/work/pi5.dtso"); err != nil {
+		return err
+	}
+	for _, tree := range []string{"bcm2712-rpi-5-b.dtb", "bcm2712-d-rpi-5-b.dtb"} {
+		if err := b.tool(ctx, "fdtoverlay", "-i", "/work/boot/"+tree, "-o", "/work/boot/"+tree, "/work/pi5.dtbo"); err != nil {
+			return err
+		}
+	}
+	return nil
 }

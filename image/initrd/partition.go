@@ -48,7 +48,7 @@ func look(dir, uuid string) (partition, bool) {
 			key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 			values[key] = value
 		}
-		if values["PARTUUID"] != uuid {
+		if id, there := values["PARTUUID"]; !there || id != uuid {
 			continue
 		}
 		path, err := filepath.EvalSymlinks(filepath.Join(dir, e.Name()))
