@@ -22,7 +22,7 @@ var pi5Overlay []byte
 const stub = "usr/lib/systemd/boot/efi/linuxaa64.efi.stub"
 
 // commandLine is what the kernel is told beside the root's hash. The console is the one of the device tree.
-const commandLine = "ro panic=10 quiet loglevel=4 systemd.show_status=error TERM=dumb usbcore.authorized_default=0"
+const commandLine = "ro panic=10 quiet loglevel=4 systemd.show_status=error TERM=dumb systemd.import_credentials=no usbcore.authorized_default=0"
 
 // bootPartition makes the boot partition and puts it on the disk.
 func (b *build) bootPartition(ctx context.Context) error {

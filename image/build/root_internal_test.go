@@ -181,3 +181,19 @@ func TestNoDriverThatPoses(t *testing.T) {
 		t.Error("the rule does not see gpio_sim")
 	}
 }
+
+// TestTheBuiltRoot looks at the list of the last image that was made here, if there was one (acceptance row D2).
+func TestTheBuiltRoot(t *testing.T) {
+	list, err := os.Open("../../bin/image/root.list")
+	if err != nil {
+		t.Skip("SKIPPED: no image was made here; make image looks at its own list")
+	}
+	defer list.Close()
+	problems, err := rootlist.Check(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Error(p)
+	}
+}
