@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -59,6 +60,8 @@ func TestMain(m *testing.M) {
 		if err := json.Unmarshal([]byte(text), &o); err != nil {
 			panic(err)
 		}
+		// The neighbour is to die with this thread (prctl(2), PR_SET_PDEATHSIG), so nobody else may use it up.
+		runtime.LockOSThread()
 		if err := o.act(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -67,6 +70,9 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// drain is how long a socket that is to be closed still reads what it has.
+const drain = 300 * time.Millisecond
 
 const boxAddress, peerAddress = "10.9.0.1", "10.9.0.2"
 
@@ -136,17 +142,16 @@ func (o order) box() error {
 	if _, err := heard.ReadString('\n'); err != nil { // it listens
 		return err
 	}
+	var sending sync.WaitGroup
 	for _, p := range o.Packets {
-		sent := make(chan struct{})
-		go func() {
-			defer close(sent)
+		sending.Go(func() {
 			runtime.LockOSThread() // and never unlocked: the thread ends with its user
 			// The user that the filter looks at is that of files (socket(7)), and this leaves the right to low ports.
 			unix.Setfsuid(int(p.User))
-			_ = p.send(peerAddress) // whether it arrives is what counts
-		}()
-		<-sent
+			_ = p.send(peerAddress, 3*time.Second) // whether it arrives is what counts
+		})
 	}
+	sending.Wait()
 	var here []string
 	stop, err := listen([]packet{{Protocol: "tcp", To: 443}, {Protocol: "tcp", To: 80}, {Protocol: "tcp", To: 22}, {Protocol: "tcp", To: 8443}, {Protocol: "udp", To: 5353}, {Protocol: "udp", To: 9999}, {Protocol: "udp", To: 68}},
 		func(p packet) { here = append(here, fmt.Sprintf("%s %d", p.Protocol, p.To)) })
@@ -192,27 +197,32 @@ func (o order) peer() error {
 		return err
 	}
 	stop()
-	for _, p := range []packet{{Protocol: "tcp", To: 443}, {Protocol: "tcp", To: 80}, {Protocol: "tcp", To: 22}, {Protocol: "tcp", To: 8443}, {Protocol: "udp", From: 5353, To: 5353}, {Protocol: "udp", To: 9999}, {Protocol: "udp", From: 67, To: 68}} {
-		_ = p.send(boxAddress)
+	for _, p := range []packet{{Protocol: "udp", From: 5353, To: 5353}, {Protocol: "udp", To: 9999}, {Protocol: "udp", From: 67, To: 68}, {Protocol: "tcp", To: 22}, {Protocol: "tcp", To: 8443}, {Protocol: "tcp", To: 443}, {Protocol: "tcp", To: 80}} {
+		_ = p.send(boxAddress, time.Second) // what the box drops it does not answer
 	}
-	time.Sleep(100 * time.Millisecond) // the last datagram is on a wire of this machine
 	return nil
 }
 
 // send sends one datagram, or opens a connection. The user's number is in it.
-func (p packet) send(to string) error {
+func (p packet) send(to string, patience time.Duration) error {
 	text := strconv.FormatUint(uint64(p.User), 10)
 	if p.Protocol == "tcp" {
-		c, err := net.DialTimeout("tcp4", net.JoinHostPort(to, strconv.Itoa(p.To)), 300*time.Millisecond)
+		c, err := net.DialTimeout("tcp4", net.JoinHostPort(to, strconv.Itoa(p.To)), patience)
 		if err != nil {
 			return err
 		}
 		defer c.Close()
-		_, err = c.Write([]byte(text))
+		c.SetDeadline(time.Now().Add(patience))
+		if _, err = c.Write([]byte(text)); err != nil {
+			return err
+		}
+		_, err = c.Read(make([]byte, 1)) // until it was noted
 		return err
 	}
-	local := &net.UDPAddr{Port: p.From}
-	c, err := net.DialUDP("udp4", local, &net.UDPAddr{IP: net.ParseIP(to), Port: p.To})
+	d := net.Dialer{LocalAddr: &net.UDPAddr{Port: p.From}, Control: func(_, _ string, c syscall.RawConn) error { // several use one
+		return c.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) })
+	}}
+	c, err := d.Dial("udp4", net.JoinHostPort(to, strconv.Itoa(p.To)))
 	if err != nil {
 		return err
 	}
@@ -248,9 +258,11 @@ func listen(ports []packet, arrived func(packet)) (stop func(), err error) {
 			if err != nil {
 				return nil, err
 			}
-			closers = append(closers, c.Close)
+			// What has arrived and was not read yet is read still.
+			closers = append(closers, func() error { return c.SetReadDeadline(time.Now().Add(drain)) })
 			go func() {
 				defer close(done)
+				defer c.Close()
 				buf := make([]byte, 16)
 				for {
 					n, _, err := c.ReadFrom(buf)
@@ -275,7 +287,7 @@ func listen(ports []packet, arrived func(packet)) (stop func(), err error) {
 				if err != nil {
 					return
 				}
-				c.SetReadDeadline(time.Now().Add(time.Second))
+				c.SetReadDeadline(time.Now().Add(10 * time.Second))
 				n, err := c.Read(buf)
 				if err == nil {
 					note(p, buf[:n])
