@@ -34,12 +34,13 @@ test: ## all hermetic tests, race detector on, browser included
 	@.ci/setup test
 	@ASSENT_PYTHON="$$(.ci/python)" ASSENT_ENGINE="$$(go run ./cmd/assent engine path)" ASSENT_BROWSER="$$(command -v chromium || command -v chromium-browser || command -v google-chrome)" go test -race -timeout 15m ./...
 
-check: setup ## format, vet, static analysis, known vulnerabilities, boundaries, tidy
+check: setup ## format, vet, static analysis, known vulnerabilities, boundaries, unit hardening, tidy
 	@out=$$($(GOFUMPT) -l .); [ -z "$$out" ] || { echo "gofumpt would change:"; echo "$$out"; exit 1; }
 	go vet ./...
 	GOOS=linux GOARCH=arm64 go vet ./...
 	$(STATICCHECK) ./...
 	go test -count=1 -run 'TestImports|TestEveryPackageSaysWhatItIs' .
+	@go test -count=1 -v -run 'TestExposure|TestUnitsFitTogether' ./systemd | grep -E 'SKIPPED|of [0-9]|exposure|---|^ok|FAIL'; go test -run 'TestExposure|TestUnitsFitTogether' ./systemd >/dev/null
 	go mod tidy -diff
 	@out=$$($(GOVULNCHECK) ./... 2>&1) && echo "vulnerabilities: none known" || case "$$out" in \
 	  *"exit status 3"*) echo "$$out"; exit 1 ;; \

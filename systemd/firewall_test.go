@@ -124,8 +124,11 @@ func (o order) box() error {
 	}
 	defer neighbour.Process.Kill()
 	for _, args := range [][]string{
-		{"link", "set", "lo", "up"}, {"link", "add", "lan", "type", "veth", "peer", "name", "far"}, {"link", "set", "far", "netns", strconv.Itoa(neighbour.Process.Pid)},
-		{"address", "add", boxAddress + "/24", "dev", "lan"}, {"link", "set", "lan", "up"},
+		{"link", "set", "lo", "up"},
+		{"link", "add", "lan", "type", "veth", "peer", "name", "far"},
+		{"link", "set", "far", "netns", strconv.Itoa(neighbour.Process.Pid)},
+		{"address", "add", boxAddress + "/24", "dev", "lan"},
+		{"link", "set", "lan", "up"},
 	} {
 		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
 			return fmt.Errorf("ip %v: %w: %s", args, err, out)
@@ -335,11 +338,23 @@ func TestFirewall(t *testing.T) {
 		arrives  bool
 	}
 	tries := []try{
-		{"assent-courier", "tcp", 0, 443, true}, {"assent-courier", "tcp", 0, 8080, true}, {"assent-courier", "udp", 0, 53, true},
-		{"assent-courier", "udp", 0, 9999, false}, {"assent-courier", "udp", 5353, 5353, false}, {"assent-courier", "udp", 68, 67, false},
-		{"systemd-network", "udp", 68, 67, true}, {"systemd-network", "udp", 0, 53, false}, {"systemd-network", "tcp", 0, 443, false}, {"systemd-network", "udp", 0, 67, false},
-		{"systemd-resolve", "udp", 5353, 5353, true}, {"systemd-resolve", "udp", 0, 53, false}, {"systemd-resolve", "udp", 0, 5353, false}, {"systemd-resolve", "tcp", 0, 443, false},
-		{"systemd-timesync", "udp", 0, 123, true}, {"systemd-timesync", "udp", 0, 53, false}, {"systemd-timesync", "tcp", 0, 443, false},
+		{"assent-courier", "tcp", 0, 443, true},
+		{"assent-courier", "tcp", 0, 8080, true},
+		{"assent-courier", "udp", 0, 53, true},
+		{"assent-courier", "udp", 0, 9999, false},
+		{"assent-courier", "udp", 5353, 5353, false},
+		{"assent-courier", "udp", 68, 67, false},
+		{"systemd-network", "udp", 68, 67, true},
+		{"systemd-network", "udp", 0, 53, false},
+		{"systemd-network", "tcp", 0, 443, false},
+		{"systemd-network", "udp", 0, 67, false},
+		{"systemd-resolve", "udp", 5353, 5353, true},
+		{"systemd-resolve", "udp", 0, 53, false},
+		{"systemd-resolve", "udp", 0, 5353, false},
+		{"systemd-resolve", "tcp", 0, 443, false},
+		{"systemd-timesync", "udp", 0, 123, true},
+		{"systemd-timesync", "udp", 0, 53, false},
+		{"systemd-timesync", "tcp", 0, 443, false},
 	}
 	for _, nobody := range []string{"root", "assent-gateway", "assent-guard", "assent-worker", "assent-model", "assent-export", "assent-address"} {
 		for _, port := range []int{53, 67, 123, 5353, 9999} {
