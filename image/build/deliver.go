@@ -47,7 +47,7 @@ func (b *build) deliver(ctx context.Context, out string, quick bool, stdout io.W
 	if !quick {
 		b.say("compressing")
 		// The same bytes with any number of processors.
-		if err := b.tool(ctx, "xz", "--threads=+0", "--block-size=16MiB", "-6", "--keep", "--force", "/work/disk"); err != nil {
+		if err := b.tool(ctx, "xz", "--threads=+0", "--block-size=16MiB", "-3", "--keep", "--force", "/work/disk"); err != nil {
 			return err
 		}
 		info, err := os.Stat(b.path("disk.xz"))
