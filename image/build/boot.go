@@ -41,7 +41,7 @@ func (b *build) bootPartition(ctx context.Context) error {
 	if err := os.WriteFile(b.path("boot.cmd"), bootScript, 0o644); err != nil {
 		return err
 	}
-	if err := b.tool(ctx, "mkimage", "-A", "arm64", "-T", "script", "-C", "none", "-n", "assent", "-d", "/work/boot.cmd", "/work/boot/boot.scr"); err != nil {
+	if err := b.tool(ctx, "mkimage", "-A", "arm64", "-T", "script", "-C", "none", "-n", "assent", "-d", "/build/boot.cmd", "/build/boot/boot.scr"); err != nil {
 		return err
 	}
 	if err := b.pi(ctx); err != nil {
@@ -67,9 +67,9 @@ func (b *build) kernels(ctx context.Context) error {
 		{"initrd", "boot/EFI/Linux/assent-a.efi"},
 		{"initrd-test", "test/assent-a.efi"},
 	} {
-		if err := b.tool(ctx, "python3", "/usr/bin/ukify", "build", "--linux=/work/vmlinuz", "--initrd=/work/"+k.initrd+".zst", "--stub=/work/parts/"+stub,
-			"--efi-arch=aa64", "--uname="+b.kernel, "--os-release=@/work/root/usr/lib/os-release",
-			"--cmdline=roothash="+b.roothash+" "+commandLine, "--output=/work/"+k.out); err != nil {
+		if err := b.tool(ctx, "python3", "/usr/bin/ukify", "build", "--linux=/build/vmlinuz", "--initrd=/build/"+k.initrd+".zst", "--stub=/build/parts/"+stub,
+			"--efi-arch=aa64", "--uname="+b.kernel, "--os-release=@/build/root/usr/lib/os-release",
+			"--cmdline=roothash="+b.roothash+" "+commandLine, "--output=/build/"+k.out); err != nil {
 			return err
 		}
 	}
@@ -100,11 +100,11 @@ func (b *build) pi(ctx context.Context) error {
 	if err := os.WriteFile(b.path("pi5.dtso"), pi5Overlay, 0o644); err != nil {
 		return err
 	}
-	if err := b.tool(ctx, "dtc", "-q", "-@", "-I", "dts", "-O", "dtb", "-o", "/work/pi5.dtbo", "/work/pi5.dtso"); err != nil {
+	if err := b.tool(ctx, "dtc", "-q", "-@", "-I", "dts", "-O", "dtb", "-o", "/build/pi5.dtbo", "/build/pi5.dtso"); err != nil {
 		return err
 	}
 	for _, tree := range []string{"bcm2712-rpi-5-b.dtb", "bcm2712-d-rpi-5-b.dtb"} {
-		if err := b.tool(ctx, "fdtoverlay", "-i", "/work/boot/"+tree, "-o", "/work/boot/"+tree, "/work/pi5.dtbo"); err != nil {
+		if err := b.tool(ctx, "fdtoverlay", "-i", "/build/boot/"+tree, "-o", "/build/boot/"+tree, "/build/pi5.dtbo"); err != nil {
 			return err
 		}
 	}

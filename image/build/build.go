@@ -15,7 +15,7 @@ import (
 	"assent.home.arpa/image/debs"
 )
 
-// build is one build of the image. Its folder has the same name in the tools' tree wherever it is: /work.
+// build is one build of the image. Its folder has the same name in the tools' tree wherever it is: /build.
 type build struct {
 	tools tools
 	store string // of packages

@@ -30,6 +30,10 @@ func (b *build) deliver(ctx context.Context, out string, quick bool, stdout io.W
 			return err
 		}
 	}
+	// Sums of the last build must not stand beside files of this one.
+	if err := removeAll(out, "*.sha256", "SHA256SUMS", "*.bmap", "*.xz"); err != nil {
+		return err
+	}
 	if err := b.documents(out); err != nil {
 		return err
 	}
@@ -47,7 +51,7 @@ func (b *build) deliver(ctx context.Context, out string, quick bool, stdout io.W
 	if !quick {
 		b.say("compressing")
 		// The same bytes with any number of processors.
-		if err := b.tool(ctx, "xz", "--threads=+0", "--block-size=16MiB", "-3", "--keep", "--force", "/work/disk"); err != nil {
+		if err := b.tool(ctx, "xz", "--threads=+0", "--block-size=16MiB", "-3", "--keep", "--force", "/build/disk"); err != nil {
 			return err
 		}
 		info, err := os.Stat(b.path("disk.xz"))
@@ -70,6 +74,22 @@ func (b *build) deliver(ctx context.Context, out string, quick bool, stdout io.W
 		return err
 	}
 	return giveBack(out)
+}
+
+// removeAll removes the files of dir that a pattern matches.
+func removeAll(dir string, patterns ...string) error {
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			if err := os.Remove(file); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // documents writes what the image consists of, and fails where it holds something that it must not.

@@ -56,8 +56,8 @@ func (b *build) repart(ctx context.Context, args ...string) (string, error) {
 		fmt.Sprintf("SYSTEMD_REPART_MKFS_OPTIONS_VFAT=-S %d", card.SectorBytes), // U-Boot wants the disk's own sectors
 		"SYSTEMD_REPART_MKFS_OPTIONS_EXT4=-b 4096 -J size=16",
 	}
-	args = append([]string{"systemd-repart", "--definitions=/work/definitions", "--offline=yes", "--seed=" + seed, "--no-pager", "--dry-run=no"}, args...)
-	return b.tools.run(ctx, b.dir, env, append(args, "/work/disk")...)
+	args = append([]string{"systemd-repart", "--definitions=/build/definitions", "--offline=yes", "--seed=" + seed, "--no-pager", "--dry-run=no"}, args...)
+	return b.tools.run(ctx, b.dir, env, append(args, "/build/disk")...)
 }
 
 // definitions are the partitions of package card, as repart.d(5) has them.
@@ -71,8 +71,8 @@ func definitions() []string {
 	}
 	const verity = "VerityMatchKey=a"
 	return []string{
-		partition("esp", card.Boot, card.BootBytes, "Format=vfat", "CopyFiles=/work/boot:/"),
-		partition("root-arm64", card.RootA, card.RootBytes, "Format=erofs", "Compression=zstd", "CopyFiles=/work/root:/", "Verity=data", verity),
+		partition("esp", card.Boot, card.BootBytes, "Format=vfat", "CopyFiles=/build/boot:/"),
+		partition("root-arm64", card.RootA, card.RootBytes, "Format=erofs", "Compression=zstd", "CopyFiles=/build/root:/", "Verity=data", verity),
 		partition("root-arm64-verity", card.VerityA, card.VerityBytes, "Verity=hash", verity),
 		partition("root-arm64", card.Empty, card.RootBytes),
 		partition("root-arm64-verity", card.Empty, card.VerityBytes),

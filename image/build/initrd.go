@@ -24,7 +24,7 @@ func (b *build) initrds(ctx context.Context) error {
 		if err := os.WriteFile(b.path(i.out), archive.Bytes(), 0o644); err != nil {
 			return err
 		}
-		if err := b.tool(ctx, "zstd", "-q", "-19", "--rm", "/work/"+i.out); err != nil {
+		if err := b.tool(ctx, "zstd", "-q", "-19", "--rm", "/build/"+i.out); err != nil {
 			return err
 		}
 	}

@@ -66,11 +66,6 @@ func makeImage(ctx context.Context, out string, quick bool, say func(string), st
 	if err != nil {
 		return err
 	}
-	unlock, err := alone(cache)
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	t, err := unpackTools(ctx, cache, filepath.Join(cache, "debs"), say)
 	if err != nil {
 		return err
@@ -99,17 +94,4 @@ func cacheDir() (string, error) {
 	}
 	dir := filepath.Join(cache, "assent", "image")
 	return dir, os.MkdirAll(dir, 0o755)
-}
-
-// alone keeps two builds from using one folder at once.
-func alone(dir string) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("another build is at work in %s; wait for its end", dir)
-	}
-	return func() { f.Close() }, nil
 }

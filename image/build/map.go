@@ -65,7 +65,7 @@ func (b *build) used(ctx context.Context, disk io.ReaderAt, table *card.Table, p
 		if err := sparse(b.path("partition"), content); err != nil {
 			return nil, err
 		}
-		dump, err := b.run(ctx, "dumpe2fs", "/work/partition")
+		dump, err := b.run(ctx, "dumpe2fs", "/build/partition")
 		if err != nil {
 			return nil, err
 		}

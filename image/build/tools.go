@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,13 +20,13 @@ import (
 type tools string
 
 // workDir is where a build's folder is inside the tree, so that no path of the machine gets into the image.
-const workDir = "/work"
+const workDir = "/build"
 
-// enter runs a program in the tree $1, with the folder $2 at /work. Mounts are the process's own and go with it.
+// enter runs a program in the tree $1, with the folder $2 at /build. Mounts are the process's own and go with it.
 const enter = `set -e
 tree=$1 work=$2
 shift 2
-mount --bind "$work" "$tree/work"
+mount --bind "$work" "$tree/build"
 mount -t proc proc "$tree/proc"
 mount --rbind /dev "$tree/dev"
 exec chroot "$tree" "$@"`
@@ -36,7 +37,7 @@ func unpackTools(ctx context.Context, dir, store string, say func(string)) (tool
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(lock.String()))
+	sum := sha256.Sum256([]byte(workDir + lock.String()))
 	home := filepath.Join(dir, fmt.Sprintf("tools-%x", sum[:8]))
 	if _, err := os.Stat(home); err == nil || !errors.Is(err, os.ErrNotExist) {
 		return tools(home), err
@@ -59,12 +60,15 @@ func unpackTools(ctx context.Context, dir, store string, say func(string)) (tool
 			return "", err
 		}
 	}
-	for _, place := range []string{"work", "proc", "dev", "tmp"} {
+	for _, place := range []string{workDir, "proc", "dev", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(part, place), 0o1777); err != nil {
 			return "", err
 		}
 	}
-	return tools(home), os.Rename(part, home)
+	if err := os.Rename(part, home); err != nil && !errors.Is(err, fs.ErrExist) { // somebody was faster
+		return "", err
+	}
+	return tools(home), nil
 }
 
 // extract unpacks one package's files into dir; no script of the package runs.
@@ -75,7 +79,7 @@ func extract(ctx context.Context, deb, dir string) error {
 	return nil
 }
 
-// run runs a tool with the folder work at /work, and returns what it printed. Its last complaints are part of the error.
+// run runs a tool with the folder work at /build, and returns what it printed. Its last complaints are part of the error.
 func (t tools) run(ctx context.Context, work string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "unshare", append([]string{"--mount", "--propagation", "private", "sh", "-c", enter, "enter", string(t), work}, args...)...)
 	cmd.Env = append([]string{

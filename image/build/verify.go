@@ -28,11 +28,6 @@ func verifyReproducible(ctx context.Context, out string, say func(string), stdou
 	if err != nil {
 		return err
 	}
-	unlock, err := alone(cache)
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	fresh, err := os.MkdirTemp("", "assent-verify-")
 	if err != nil {
 		return err
