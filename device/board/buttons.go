@@ -33,7 +33,7 @@ type buttons struct {
 	ending  sync.Once
 
 	mu   sync.Mutex // guards all below
-	soft debouncer  // nil where the kernel debounces
+	soft debouncer  // nil where nobody debounces
 	err  error
 }
 
@@ -61,26 +61,15 @@ func (h host) openButtons(approve, deny string) (*buttons, error) {
 		return nil, fmt.Errorf("board: buttons: %w", err)
 	}
 	defer chip.Close()
-	period := settleTime
-	if h.raw {
-		period = 0
-	}
-	b.lines, err = h.requestLines(chip, b.offsets, period)
-	if !h.raw && cannotDebounce(err) {
+	if !h.raw {
 		b.soft = debouncer{}
-		b.lines, err = h.requestLines(chip, b.offsets, 0)
 	}
+	b.lines, err = h.requestLines(chip, b.offsets)
 	if err != nil {
 		return nil, fmt.Errorf("board: gpio lines %q and %q on %q cannot be buttons: %w; wire them to lines that can interrupt", approve, deny, lines[0].chip.path, err)
 	}
 	go b.run()
 	return b, nil
-}
-
-// cannotDebounce reports whether a chip may have refused only the period: the kernel debounces by itself where the hardware
-// does not at all, but passes on what hardware says that knows other periods only.
-func cannotDebounce(err error) bool {
-	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP)
 }
 
 // Events implements device.Buttons.
@@ -96,7 +85,7 @@ func (b *buttons) Err() error {
 	return b.err
 }
 
-// Down implements device.Buttons. While a contact bounces it still has its old level, as with the kernel's own debouncer.
+// Down implements device.Buttons. While a contact bounces it still has its old level.
 func (b *buttons) Down(button device.Button) (bool, error) {
 	i := slices.Index(b.names, button)
 	if i < 0 {
@@ -214,18 +203,11 @@ func (b *buttons) settles() (at time.Duration, pending bool) {
 	return b.soft.next()
 }
 
-// debounced turns what was read into what is delivered. Where the kernel debounces, it stamps a change when the line has
-// been still for the period; the edge itself was that much earlier. known is the time up to which all edges are known, or zero.
+// debounced turns what was read into what is delivered. known is the time up to which all edges are known, or zero.
 func (b *buttons) debounced(raw []device.Event, known time.Duration) []device.Event {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.host.raw {
-		return raw
-	}
 	if b.soft == nil {
-		for i := range raw {
-			raw[i].Mono = max(0, raw[i].Mono-settleTime)
-		}
 		return raw
 	}
 	var events []device.Event

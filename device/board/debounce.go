@@ -11,16 +11,25 @@ import (
 // settleTime is how long a contact must keep its level before a change counts.
 const settleTime = 10 * time.Millisecond
 
-// debouncer turns raw edges into debounced ones where the kernel does not: a change counts once the line has kept it for
-// settleTime, and carries the time of the line's last edge, after which it was still. Raw edges come in order of time.
+// unrest is how long a closed contact may go on moving and still count as closed. Contacts of tact switches come to rest within
+// about 10 ms; a wire that floats does not.
+const unrest = 30 * time.Millisecond
+
+// debouncer turns raw edges into debounced ones: a change counts once the line has kept it for settleTime, and carries the time
+// of the line's last edge, after which it was still. A closed contact that does not come to rest, or of which edges were lost,
+// counts as open from then on. Raw edges come in order of time.
+//
+// The kernel could debounce (GPIO_V2_LINE_ATTR_ID_DEBOUNCE), but it says nothing of a line that moves all the time: whoever
+// touched a loose wire for 10 ms would seem to hold the button for as long as it rings.
 type debouncer map[device.Button]*contact
 
 // contact is one line.
 type contact struct {
-	pending device.Event // a change that is not settled; Edge is 0 if there is none
-	settled device.Edge  // the last change delivered, or the reverse of the first raw edge; 0 if nobody can say
-	raw     uint32       // count of the last raw edge
-	seq     uint32       // count of the last edge delivered or lost
+	pending device.Event  // a change that is not settled; Edge is 0 if there is none
+	since   time.Duration // when the line began to move, while a change is pending
+	settled device.Edge   // the last change delivered, or the reverse of the first raw edge; 0 if nobody can say
+	raw     uint32        // count of the last raw edge
+	seq     uint32        // count of the last edge delivered or lost
 }
 
 // take adds a raw edge, and returns the changes that are settled by then.
@@ -31,14 +40,25 @@ func (d debouncer) take(raw device.Event) []device.Event {
 		c = &contact{}
 		d[raw.Button] = c
 	}
+	if c.pending.Edge == 0 {
+		c.since = raw.Mono
+	}
+	lost := raw.Seq != c.raw+1
 	switch {
-	case raw.Seq != c.raw+1: // edges were lost, so what the line did is unknown: let the count show it, and deliver what comes
-		c.seq++
-		c.settled = 0
+	case lost:
+		c.seq++ // let the count show it
 	case raw.Seq == 1:
 		c.settled = opposite(raw.Edge)
 	}
 	c.raw, c.pending = raw.Seq, raw
+	if c.settled == device.Press && (lost || raw.Mono-c.since > unrest) {
+		c.seq++
+		c.settled = device.Release
+		done = append(done, device.Event{Mono: raw.Mono, Edge: device.Release, Seq: c.seq, Button: raw.Button})
+	}
+	if lost {
+		c.settled = 0 // what the line did is unknown: deliver whatever comes
+	}
 	return done
 }
 

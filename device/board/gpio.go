@@ -77,19 +77,12 @@ func (h host) lineInfo(chip *os.File, offset uint32) (unix.GPIOV2LineInfo, error
 	return info, err
 }
 
-// requestLines takes lines of one chip as buttons. A period of zero asks for no debouncing.
-func (h host) requestLines(chip *os.File, offsets []uint32, period time.Duration) (*os.File, error) {
+// requestLines takes lines of one chip as buttons. The kernel is not asked to debounce; debouncer says why.
+func (h host) requestLines(chip *os.File, offsets []uint32) (*os.File, error) {
 	req := unix.GPIOV2LineRequest{Num_lines: uint32(len(offsets)), Event_buffer_size: backlog}
 	copy(req.Offsets[:], offsets)
 	copy(req.Consumer[:], consumer)
 	req.Config.Flags = asButton
-	if period > 0 {
-		req.Config.Num_attrs = 1
-		req.Config.Attrs[0] = unix.GPIOV2LineConfigAttribute{
-			Attr: unix.GPIOV2LineAttribute{Id: unix.GPIO_V2_LINE_ATTR_ID_DEBOUNCE, Flags: asUnion(uint32(period.Microseconds()))},
-			Mask: 1<<len(offsets) - 1,
-		}
-	}
 	if err := h.ioctl(chip, unix.GPIO_V2_GET_LINE_IOCTL, unsafe.Pointer(&req)); err != nil {
 		return nil, err
 	}
@@ -107,13 +100,6 @@ func (h host) lineActive(lines *os.File, i int) (bool, error) {
 		return false, err
 	}
 	return v.Bits&v.Mask != 0, nil
-}
-
-// asUnion puts a number of 32 bits where struct gpio_v2_line_attribute has it: at the start of a union of 64 bits.
-func asUnion(n uint32) uint64 {
-	var union [8]byte
-	binary.NativeEndian.PutUint32(union[:], n)
-	return binary.NativeEndian.Uint64(union[:])
 }
 
 // text is a field of characters that ends at its first zero byte.

@@ -46,7 +46,6 @@ func limits() map[string]float64 {
 	return map[string]float64{
 		"panel/edge_vs_bare":           1.5,
 		"panel/edge_ms":                0,
-		"panel/settled_vs_bare":        0,
 		"panel/settled_ms":             0,
 		"panel/deadline_to_receipt_ms": 0,
 		"panel/page_bytes":             1.1,

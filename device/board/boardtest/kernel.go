@@ -44,18 +44,16 @@ type Line struct {
 type Kernel struct {
 	Root string
 
-	t        *testing.T
-	mu       sync.Mutex // guards all below
-	chips    map[string][]*Line
-	now      time.Duration
-	rigid    bool // refuses to debounce
-	debounce time.Duration
-	asked    []*Line
-	driven   map[int]*Line // outputs, by descriptor
-	events   *os.File
-	seqno    uint32
-	asks     int    // how often the clock was read
-	behind   func() // an edge that comes as it is read next
+	t      *testing.T
+	mu     sync.Mutex // guards all below
+	chips  map[string][]*Line
+	now    time.Duration
+	asked  []*Line
+	driven map[int]*Line // outputs, by descriptor
+	events *os.File
+	seqno  uint32
+	asks   int    // how often the clock was read
+	behind func() // an edge that comes as it is read next
 }
 
 // NewKernel returns a kernel without devices.
@@ -109,13 +107,6 @@ func (k *Kernel) addDevice(class, name, place string) {
 	k.must(os.WriteFile(filepath.Join(k.Root, "dev", name), nil, 0o600))
 }
 
-// NoDebounce makes chips refuse the period, as hardware does that knows other periods only.
-func (k *Kernel) NoDebounce() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.rigid = true
-}
-
 // Mono is CLOCK_MONOTONIC.
 func (k *Kernel) Mono() time.Duration {
 	k.mu.Lock()
@@ -145,13 +136,6 @@ func (k *Kernel) Behind(i int, at, now time.Duration, active bool) {
 		k.move(i, at, active)
 		k.report(i, at)
 	}
-}
-
-// Debounce is the period that was asked for.
-func (k *Kernel) Debounce() time.Duration {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.debounce
 }
 
 // Edge moves the i-th requested line at a time, which becomes the present, and reports it.
@@ -272,24 +256,16 @@ func lineInfo(lines []*Line, b []byte) error {
 	return nil
 }
 
-// getLine takes struct gpio_v2_line_request: offsets at 0, consumer at 256, flags at 288, attributes from 320, number of lines
-// at 560, size of the queue at 564, descriptor at 588.
+// getLine takes struct gpio_v2_line_request: offsets at 0, consumer at 256, flags at 288, number of attributes (none: the kernel is
+// not to debounce) at 296, number of lines at 560, size of the queue at 564, descriptor at 588.
 func (k *Kernel) getLine(lines []*Line, b []byte) error {
 	order := binary.NativeEndian
 	n := order.Uint32(b[560:])
 	if order.Uint64(b[288:]) == flagOutput {
 		return k.getOutput(lines, b)
 	}
-	if n == 0 || n > 64 || order.Uint64(b[288:]) != flagsAsked || !strings.HasPrefix(string(b[256:288]), "assent\x00") || order.Uint32(b[564:]) == 0 {
+	if n == 0 || n > 64 || order.Uint64(b[288:]) != flagsAsked || order.Uint32(b[296:]) != 0 || !strings.HasPrefix(string(b[256:288]), "assent\x00") || order.Uint32(b[564:]) == 0 {
 		return unix.EINVAL
-	}
-	var period time.Duration
-	for i := range int(order.Uint32(b[296:])) {
-		attr := b[320+24*i:]
-		if order.Uint32(attr) != 3 || order.Uint32(attr[4:]) != 0 || order.Uint64(attr[16:]) != 1<<n-1 || k.rigid {
-			return unix.EINVAL
-		}
-		period = time.Duration(order.Uint32(attr[8:])) * time.Microsecond
 	}
 	var asked []*Line
 	for i := range n {
@@ -307,7 +283,7 @@ func (k *Kernel) getLine(lines []*Line, b []byte) error {
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return err
 	}
-	k.asked, k.debounce, k.events = asked, period, os.NewFile(uintptr(pipe[1]), "events")
+	k.asked, k.events = asked, os.NewFile(uintptr(pipe[1]), "events")
 	order.PutUint32(b[588:], uint32(pipe[0]))
 	return nil
 }

@@ -21,14 +21,11 @@ const (
 // bareLine waits for edges with as little as Linux allows: poll and read, on a thread of its own.
 type bareLine struct {
 	lines int
-	edges chan bareEdge
+	edges chan time.Duration // when the loop had each (CLOCK_MONOTONIC)
 	errs  chan error
 }
 
-// bareEdge is one edge: when the kernel stamped it, and when the loop had it (CLOCK_MONOTONIC).
-type bareEdge struct{ stamp, had time.Duration }
-
-// openBare takes a line as the box takes a button's: pulled up, active low, both edges, the kernel debounces.
+// openBare takes a line as the box takes a button's, pulled up, active low, both edges; but the kernel debounces.
 func openBare(chip string, offset uint32) (*bareLine, error) {
 	f, err := os.OpenFile(chip, os.O_RDWR, 0)
 	if err != nil {
@@ -49,7 +46,7 @@ func openBare(chip string, offset uint32) (*bareLine, error) {
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), unix.GPIO_V2_GET_LINE_IOCTL, uintptr(unsafe.Pointer(&req))); errno != 0 {
 		return nil, fmt.Errorf("bare line: %w", errno)
 	}
-	b := &bareLine{lines: int(req.Fd), edges: make(chan bareEdge, 1), errs: make(chan error, 1)}
+	b := &bareLine{lines: int(req.Fd), edges: make(chan time.Duration, 1), errs: make(chan error, 1)}
 	go b.run()
 	return b, nil
 }
@@ -67,37 +64,37 @@ func (b *bareLine) run() {
 	}
 }
 
-// edge waits for one edge (struct gpio_v2_line_event: the stamp comes first).
-func (b *bareLine) edge() (bareEdge, error) {
+// edge waits for one edge (struct gpio_v2_line_event).
+func (b *bareLine) edge() (time.Duration, error) {
 	for {
 		_, err := unix.Poll([]unix.PollFd{{Fd: int32(b.lines), Events: unix.POLLIN}}, -1)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
-			return bareEdge{}, err
+			return 0, err
 		}
 		var event [48]byte
 		if _, err := unix.Read(b.lines, event[:]); err != nil {
-			return bareEdge{}, err
+			return 0, err
 		}
 		var now unix.Timespec
 		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-			return bareEdge{}, err
+			return 0, err
 		}
-		return bareEdge{time.Duration(binary.NativeEndian.Uint64(event[:])), time.Duration(now.Nano())}, nil
+		return time.Duration(now.Nano()), nil
 	}
 }
 
 // next returns the next edge.
-func (b *bareLine) next() (bareEdge, error) {
+func (b *bareLine) next() (time.Duration, error) {
 	select {
 	case edge := <-b.edges:
 		return edge, nil
 	case err := <-b.errs:
-		return bareEdge{}, err
+		return 0, err
 	case <-time.After(patience):
-		return bareEdge{}, fmt.Errorf("bare line: no edge within %v", patience)
+		return 0, fmt.Errorf("bare line: no edge within %v", patience)
 	}
 }
 

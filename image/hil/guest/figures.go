@@ -21,8 +21,7 @@ const edgesACard = 15
 // edgeCards is how many requests are used for edges, one after the other.
 const edgeCards = 6
 
-// settling is how long the kernel lets a contact settle before it stamps the edge (as device/board asks it to). Decisions
-// carry the time of the edge itself, which was that much earlier.
+// settling is how long a contact must be still before an edge counts: device/board sees to that, and the kernel for the bare loop.
 const settling = 10 * time.Millisecond
 
 // quietTime is how long the panel is left alone before an edge, so that nothing is being drawn when it comes.
@@ -126,9 +125,9 @@ func processorTime() (time.Duration, error) {
 }
 
 // edges compares how long the panel takes from the moment at which a contact moves to the step that it causes with how long the
-// shortest loop takes to the return of read. Both lines are asked for in the same words, so the kernel lets both settle first;
-// since that is most of the time, the same is said again from the moment at which the kernel stamps the settled edge. The
-// two take turns, so that whatever else slows the machine slows both. At its end each request is approved, which says how
+// shortest loop takes to the return of read. Both let the contact settle first, the panel by itself and the loop by the kernel's
+// help; since that is most of the time, what the panel takes beyond it is said too. The two take turns, so that whatever else
+// slows the machine slows both. At its end each request is approved, which says how
 // long that takes.
 func (r *room) edges() error {
 	bank, err := hiltest.NewBank("bare", "", "bare")
@@ -141,8 +140,7 @@ func (r *room) edges() error {
 		return err
 	}
 	defer bare.close()
-	var panel, loop lags
-	var receipts []time.Duration
+	var panel, settled, loop, receipts []time.Duration // from a contact's move, or from when it had settled
 	for i := range edgeCards {
 		req := request(byte(i + 1))
 		req.Card = screen.Card{Title: "Measuring"} // one page, so that a short press turns none
@@ -151,14 +149,13 @@ func (r *room) edges() error {
 		var steps []time.Duration
 		for range edgesACard {
 			moved, step := r.panelEdge()
-			panel.fromMove = append(panel.fromMove, step-moved)
+			panel = append(panel, step-moved)
 			steps = append(steps, step)
-			moved, edge, err := r.bareEdge(bank, bare)
+			moved, had, err := r.bareEdge(bank, bare)
 			if err != nil {
 				return err
 			}
-			loop.fromMove = append(loop.fromMove, edge.had-moved)
-			loop.fromStamp = append(loop.fromStamp, edge.had-edge.stamp)
+			loop = append(loop, had-moved)
 		}
 		r.press(device.Approve)
 		d := p.want(confirm.Approved)
@@ -167,21 +164,17 @@ func (r *room) edges() error {
 		const hold = 1500 * time.Millisecond
 		receipts = append(receipts, have-(d.Pressed+hold))
 		for _, step := range steps {
-			panel.fromStamp = append(panel.fromStamp, step-stampBefore(step, d.Course.Presses))
+			settled = append(settled, step-settledBefore(step, d.Course.Presses))
 		}
 		time.Sleep(quietTime)
 	}
 	return errors.Join(
-		r.console.Figure("panel/edge_vs_bare", ratio(panel.fromMove, loop.fromMove), "ratio"),
-		r.console.Figure("panel/edge_ms", millis(median(panel.fromMove)), "ms"),
-		r.console.Figure("panel/settled_vs_bare", ratio(panel.fromStamp, loop.fromStamp), "ratio"),
-		r.console.Figure("panel/settled_ms", millis(median(panel.fromStamp)), "ms"),
+		r.console.Figure("panel/edge_vs_bare", ratio(panel, loop), "ratio"),
+		r.console.Figure("panel/edge_ms", millis(median(panel)), "ms"),
+		r.console.Figure("panel/settled_ms", millis(median(settled)), "ms"),
 		r.console.Figure("panel/deadline_to_receipt_ms", millis(median(receipts)), "ms"),
 	)
 }
-
-// lags are times from a contact's move, and from the kernel's stamp, to whoever waits for the edge.
-type lags struct{ fromMove, fromStamp []time.Duration }
 
 // panelEdge presses on the armed last page and lets go too early. It returns when the contact moved, and when the panel took
 // that for a press.
@@ -199,31 +192,31 @@ func (r *room) panelEdge() (moved, step time.Duration) {
 }
 
 // bareEdge does the same to the other line.
-func (r *room) bareEdge(bank *hiltest.Bank, bare *bareLine) (moved time.Duration, edge bareEdge, err error) {
+func (r *room) bareEdge(bank *hiltest.Bank, bare *bareLine) (moved, had time.Duration, err error) {
 	time.Sleep(quietTime)
 	moved = r.clock.Mono()
 	if err = bank.Close(1); err != nil {
-		return 0, edge, err
+		return 0, 0, err
 	}
-	if edge, err = bare.next(); err != nil {
-		return 0, edge, err
+	if had, err = bare.next(); err != nil {
+		return 0, 0, err
 	}
 	time.Sleep(30 * time.Millisecond)
 	if err = bank.Open(1); err != nil {
-		return 0, edge, err
+		return 0, 0, err
 	}
 	_, err = bare.next()
-	return moved, edge, err
+	return moved, had, err
 }
 
-// stampBefore is when the kernel stamped the press that caused a step: the last one before it.
-func stampBefore(step time.Duration, edges []device.Event) (stamp time.Duration) {
+// settledBefore is when the press that caused a step had settled: the last one before it.
+func settledBefore(step time.Duration, edges []device.Event) (at time.Duration) {
 	for _, ev := range edges {
-		if at := ev.Mono + settling; ev.Edge == device.Press && at <= step {
-			stamp = at
+		if settled := ev.Mono + settling; ev.Edge == device.Press && settled <= step {
+			at = settled
 		}
 	}
-	return stamp
+	return at
 }
 
 // ratio is one median over another.

@@ -170,16 +170,19 @@ func bounceOpensOnly(r *room) {
 	p.giveUp()
 }
 
-// ringing is a line that floats: it moves faster than any finger, for longer than a hold.
+// ringing is a line that floats: it stays down for a moment, so that it seems pressed, and then moves faster than any finger, for
+// longer than a hold.
 func ringing(r *room) {
 	p := r.ask(1)
 	p.read()
 	for range 4 {
-		var moves []time.Duration
-		for i := range 200 {
-			moves = append(moves, time.Duration(i)*4*time.Millisecond)
+		moves := []time.Duration{0}
+		for at := 40 * time.Millisecond; at < 3*time.Second; at += 3 * time.Millisecond {
+			moves = append(moves, at)
 		}
 		r.bounce(device.Approve, moves...)
+		r.release(device.Approve)
+		p.undecided()
 	}
 	p.giveUp()
 }
