@@ -2,12 +2,14 @@ package guard_test
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"assent.home.arpa/appliance/clock"
 	"assent.home.arpa/appliance/clock/clocktest"
@@ -78,6 +80,36 @@ func TestSocketAdmitsOneUserAlone(t *testing.T) {
 	}
 	if _, err := hello(t, run(t, func(o *guard.Options) { o.GatewayUID++ })); err == nil {
 		t.Error("another user was answered")
+	}
+}
+
+func TestExporterOfAnotherUserIsHungUpOn(t *testing.T) {
+	for event, other := range map[string]uint32{"the exporter's user": 0, "another user": 1} {
+		path := filepath.Join(t.TempDir(), "export.sock")
+		run(t, func(o *guard.Options) {
+			var err error
+			if o.Exporter, err = ipc.Listen(path); err != nil {
+				t.Fatal(err)
+			}
+			o.ExporterUID = uint32(os.Getuid()) + other
+		})
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		patience := 200 * time.Millisecond
+		if other != 0 {
+			patience = 10 * time.Second
+		}
+		if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		// A guard says nothing to an exporter before somebody pressed, so one that is let in hears nothing.
+		_, err = conn.Read(make([]byte, 1))
+		if heard := !errors.Is(err, os.ErrDeadlineExceeded); heard != (other != 0) {
+			t.Errorf("%s: %v", event, err)
+		}
 	}
 }
 

@@ -308,6 +308,7 @@ func (g *guard) copyTo(ctx context.Context, k *stick, approved audit.Seq) {
 			done.Code = "log_" + report.Log.Status.String()
 		}
 		s.set(k, stickDone, say)
+		g.log.Info("the record was copied", "head", report.Log.Head.Seq, "bytes", report.Bytes, "log", report.Log.Status.String())
 	} else {
 		g.log.Warn("the record was not copied", "err", err)
 		g.awaitPull(err, k.client.Done())

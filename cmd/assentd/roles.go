@@ -59,7 +59,10 @@ func guardRole(ctx context.Context, e env) error {
 	if err != nil {
 		return err
 	}
-	slot, err := given.unix("export", at.Export)
+	slot, err := given.one("export") // a box whose unit for it is off takes no sticks
+	if err == nil && slot != nil {
+		err = claim(slot)
+	}
 	if err != nil {
 		return err
 	}
