@@ -118,7 +118,7 @@ func (a *around) guarded(t *testing.T) (hold func()) {
 		for _, b := range []device.Button{device.Approve, device.Deny} {
 			buttons.Release(b)
 		}
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond) // and somebody reads what the panel says
 	}
 }
 
@@ -166,6 +166,10 @@ func (a *around) await(t *testing.T, image string, kind int, hold func()) fstest
 	disk, err := os.ReadFile(image)
 	if err != nil {
 		t.Fatal(err)
+	}
+	table := disk[sticktest.PartitionStart+512*int(disk[sticktest.PartitionStart+14]):]
+	if kind == 32 && table[7]&0x08 == 0 || kind == 16 && table[3]&0x80 == 0 {
+		t.Error("the volume was not left in order")
 	}
 	found := fstest.MapFS{}
 	for name, content := range sticktest.Files(t, kind, disk[sticktest.PartitionStart:]) {

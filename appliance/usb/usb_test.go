@@ -60,6 +60,7 @@ func TestWhatIsLetIn(t *testing.T) {
 		{"storage that calls itself a hub", device(9, bulk), usb.Other, false},
 		{"a hub's interface on another device", device(0, iface(0, 0, 9, 0, 0)), usb.Other, false},
 		{"a floppy drive", device(0, iface(0, 0, 8, 4, 0)), usb.Other, false},
+		{"a disc drive", device(0, iface(0, 0, 8, 2, 0x50)), usb.Other, false},
 		{"a camera", device(0, iface(0, 0, 6, 1, 1)), usb.Other, false},
 		{"nothing", nil, usb.Other, true},
 		{"only a device", device(0)[:18], usb.Other, true},

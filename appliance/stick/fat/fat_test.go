@@ -243,46 +243,87 @@ func TestPulledAtAnyWrite(t *testing.T) {
 						return err
 					}
 				}
-				if err := v.Rename("AUDIT-unfinished", "AUDIT-1f2e3d4c-123456789012"); err != nil {
+				if err := v.Rename("AUDIT-unfinished", finished); err != nil {
 					return err
 				}
 				return v.Close()
 			}
+			// Once onto a stick that never had a copy, and once where a try was broken off before.
 			whole := sticktest.NewStick(before)
 			if err := copyTo(open(t, whole, k.size)); err != nil {
 				t.Fatal(err)
 			}
+			tried := sticktest.NewStick(before)
+			tried.PullAt(whole.Writes() * 3 / 4)
+			if err := copyTo(open(t, tried, k.size)); !errors.Is(err, sticktest.ErrPulled) {
+				t.Fatal(err)
+			}
 			r := rand.New(rand.NewPCG(7, uint64(k.kind)))
-			for at := 1; at <= whole.Writes(); at += 1 + r.IntN(2*(*stride)-1) {
-				m := sticktest.NewStick(before)
-				m.PullAt(at)
-				if err := copyTo(open(t, m, k.size)); !errors.Is(err, sticktest.ErrPulled) {
-					t.Fatalf("write %d of %d: %v", at, whole.Writes(), err)
-				}
-				left := m.After(func(int64) bool { return r.IntN(2) == 0 })
-				fsys := sticktest.Reader(t, k.kind, sameTables(t, left))
-				untouched(t, fsys)
-				// The next try works, and what a copy's name leads to is the whole copy.
-				m = sticktest.NewStick(left)
-				v := open(t, m, k.size)
-				done, err := v.Exists("AUDIT-1f2e3d4c-123456789012")
-				if err != nil {
-					t.Fatalf("write %d: %v", at, err)
-				}
-				if !done {
-					if err := copyTo(v); err != nil {
-						t.Fatalf("write %d: the next try: %v", at, err)
+			for _, from := range [][]byte{before, tried.Content()} {
+				for at := 1; ; at += 1 + r.IntN(2*(*stride)-1) {
+					m := sticktest.NewStick(from)
+					m.PullAt(at)
+					if err := copyTo(open(t, m, k.size)); err == nil {
+						break
+					} else if !errors.Is(err, sticktest.ErrPulled) {
+						t.Fatalf("write %d: %v", at, err)
 					}
-				}
-				for i := range 3 {
-					got := make([]byte, len(content))
-					if _, err := v.ReadAt(fmt.Sprintf("AUDIT-1f2e3d4c-123456789012/log/seg-%08d.cborseq", i), got, 0); err != nil || !bytes.Equal(got, content) {
-						t.Fatalf("write %d, done before %t: segment %d: %v", at, done, i, err)
+					left := m.After(func(int64) bool { return r.IntN(2) == 0 })
+					untouched(t, sticktest.Reader(t, k.kind, sameTables(t, left)))
+					v := open(t, sticktest.NewStick(left), k.size)
+					unfinished := whatThereIs(t, v, "AUDIT-unfinished", content)
+					done := whatThereIs(t, v, finished, content)
+					if unfinished >= 0 && done >= 0 {
+						t.Fatalf("write %d: two names for one directory", at)
+					}
+					if done < 0 {
+						if err := copyTo(v); err != nil {
+							t.Fatalf("write %d: the next try: %v", at, err)
+						}
+						done = whatThereIs(t, v, finished, content)
+					}
+					if done != 3 {
+						t.Fatalf("write %d: a copy of %d files", at, done)
 					}
 				}
 			}
 		})
 	}
+}
+
+const finished = "AUDIT-1f2e3d4c-123456789012"
+
+// whatThereIs counts the files of a copy, each of which must be whole; -1 is no copy.
+func whatThereIs(t *testing.T, v *fat.Volume, dir string, content []byte) (files int) {
+	t.Helper()
+	if ok, err := v.Exists(dir); err != nil || !ok {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return -1
+	}
+	if ok, err := v.Exists(dir + "/log"); err != nil || !ok {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return 0
+	}
+	for i := range 3 {
+		name := fmt.Sprintf("%s/log/seg-%08d.cborseq", dir, i)
+		ok, err := v.Exists(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			continue
+		}
+		files++
+		got := make([]byte, len(content))
+		if _, err := v.ReadAt(name, got, 0); err != nil || !bytes.Equal(got, content) {
+			t.Fatalf("%s has a name and is not whole: %v", name, err)
+		}
+	}
+	return files
 }
 
 // sameTables makes the second table like the first, as every system does when it mounts: go-diskfs refuses two that differ.

@@ -62,20 +62,20 @@ func FuzzHostileVolume(f *testing.F) {
 		return b
 	}
 	u16 := func(i, at int) uint32 { return uint32(binary.LittleEndian.Uint16(volumes[i][at:])) }
-	f.Add(poke(0, 11, 0, 0))              // sectors of no size
-	f.Add(poke(1, 13, 3))                 // a cluster that is no power of two
-	f.Add(poke(2, 44, 0xff, 0xff))        // a root directory far away
-	f.Add(poke(2, 36, 0xff, 0xff, 0xff))  // a table of gigabytes
-	f.Add(poke(2, 32, 1, 0, 0, 0))        // a volume of one sector
-	f.Add(poke(1, 17, 0, 0))              // a root directory of no slots
-	f.Add(poke(2, 40, 0x8f))              // a table in use that is none
-	f.Add(poke(2, u16(2, 14)*512+8, 2))   // a root directory that is a loop
-	f.Add(poke(2, u16(2, 14)*512+12, 3))  // a directory that is a loop
-	f.Add(poke(2, u16(2, 14)*512+12, 2))  // a directory that goes on as its parent
-	f.Add(poke(1, u16(1, 14)*512+4, 2))   // the same, in a small table
-	f.Add(poke(0, u16(0, 14)*512+3, 2))   // and in the smallest
-	f.Add(poke(2, 512+492, 0xff, 0xff))   // a hint that leads nowhere
-	f.Add(poke(0, u16(0, 14)*512+2, 0xf)) // a media byte
+	f.Add(poke(0, 11, 0, 0))                      // sectors of no size
+	f.Add(poke(1, 13, 3))                         // a cluster that is no power of two
+	f.Add(poke(2, 44, 0xff, 0xff))                // a root directory far away
+	f.Add(poke(2, 36, 0xff, 0xff, 0xff))          // a table of gigabytes
+	f.Add(poke(2, 32, 1, 0, 0, 0))                // a volume of one sector
+	f.Add(poke(1, 17, 0, 0))                      // a root directory of no slots
+	f.Add(poke(2, 40, 0x8f))                      // a table in use that is none
+	f.Add(poke(2, u16(2, 14)*512+8, 2, 0, 0, 0))  // a root directory that is a loop
+	f.Add(poke(2, u16(2, 14)*512+12, 3, 0, 0, 0)) // a directory that is a loop
+	f.Add(poke(2, u16(2, 14)*512+12, 2, 0, 0, 0)) // a directory that goes on as its parent
+	f.Add(poke(1, u16(1, 14)*512+4, 2, 0))        // the same, in a small table
+	f.Add(poke(0, u16(0, 14)*512+3, 2, 0xf0))     // and in the smallest
+	f.Add(poke(2, 512+492, 0xff, 0xff))           // a hint that leads nowhere
+	f.Add(poke(0, u16(0, 14)*512+2, 0xf))         // a media byte
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) == 0 || len(b) > 500 {
 			return
