@@ -35,14 +35,14 @@ func NewStick(content []byte) *Stick {
 	return &Stick{durable: slices.Clone(content), cached: map[int64][]byte{}}
 }
 
-// PullAt pulls it out at that write, the first being 1.
+// PullAt pulls it out at that write or sync, the first being 1.
 func (s *Stick) PullAt(write int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pullAt = write
 }
 
-// Writes counts the writes so far.
+// Writes counts the writes and syncs so far.
 func (s *Stick) Writes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,6 +112,7 @@ func (s *Stick) WriteAt(p []byte, off int64) (int, error) {
 func (s *Stick) Sync() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.writes++
 	if err := s.checkLocked(nil, 0); err != nil {
 		return err
 	}
