@@ -21,7 +21,7 @@ import (
 	"assent.home.arpa/appliance/stick/sticktest"
 )
 
-var stride = flag.Int("stride", 5, "at every so many writes, in the mean, a stick is pulled out; 1 is every write")
+var stride = flag.Int("stride", 8, "at every so many writes, in the mean, a stick is pulled out, besides at every sync; 1 is every write")
 
 // kinds are volumes of each kind, with what its owner has on it.
 var kinds = []struct {
@@ -260,12 +260,18 @@ func TestPulledAtAnyWrite(t *testing.T) {
 			}
 			r := rand.New(rand.NewPCG(7, uint64(k.kind)))
 			for _, from := range [][]byte{before, tried.Content()} {
-				for at := 1; ; at += 1 + r.IntN(2*(*stride)-1) {
+				whole := sticktest.NewStick(from)
+				if err := copyTo(open(t, whole, k.size)); err != nil {
+					t.Fatal(err)
+				}
+				moments := whole.Syncs() // when most is in the stick's cache
+				for at := 1; at < whole.Writes(); at += 1 + r.IntN(2*(*stride)-1) {
+					moments = append(moments, at)
+				}
+				for _, at := range moments {
 					m := sticktest.NewStick(from)
 					m.PullAt(at)
-					if err := copyTo(open(t, m, k.size)); err == nil {
-						break
-					} else if !errors.Is(err, sticktest.ErrPulled) {
+					if err := copyTo(open(t, m, k.size)); !errors.Is(err, sticktest.ErrPulled) {
 						t.Fatalf("write %d: %v", at, err)
 					}
 					left := m.After(func(int64) bool { return r.IntN(2) == 0 })

@@ -22,6 +22,7 @@ type Stick struct {
 	durable []byte
 	cached  map[int64][]byte // sectors since the last sync, by number
 	writes  int
+	syncs   []int // which of the writes were syncs
 	pullAt  int // 0: never
 
 	// Refuse makes it read-only.
@@ -47,6 +48,13 @@ func (s *Stick) Writes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.writes
+}
+
+// Syncs says which of the writes so far were syncs.
+func (s *Stick) Syncs() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.syncs)
 }
 
 func (s *Stick) checkLocked(p []byte, off int64) error {
@@ -113,6 +121,7 @@ func (s *Stick) Sync() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writes++
+	s.syncs = append(s.syncs, s.writes)
 	if err := s.checkLocked(nil, 0); err != nil {
 		return err
 	}
