@@ -23,7 +23,7 @@ type Stick struct {
 	cached  map[int64][]byte // sectors since the last sync, by number
 	writes  int
 	syncs   []int // which of the writes were syncs
-	pullAt  int // 0: never
+	pullAt  int   // 0: never
 
 	// Refuse makes it read-only.
 	Refuse bool
