@@ -48,7 +48,7 @@ func TestAnExporterOfItsOwnWritesTheRecord(t *testing.T) {
 		event string
 		size  int64
 		kind  int
-	}{{"FAT32", 40 << 20, 32}, {"FAT16", 20 << 20, 16}, {"FAT12", 8 << 20, 12}} {
+	}{{"FAT32", 40 << 20, 32}, {"FAT16", 6 << 20, 16}, {"FAT12", 3 << 20, 12}} {
 		t.Run(c.event, func(t *testing.T) {
 			t.Parallel()
 			a := pairedBox(t)

@@ -29,8 +29,8 @@ const (
 )
 
 const (
-	stickSize = 8 << 20 // makes a FAT12
-	stickKind = 12
+	stickSize = 6 << 20 // makes a FAT16
+	stickKind = 16
 	wideSize  = 34 << 20 // makes a FAT32
 )
 

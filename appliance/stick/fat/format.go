@@ -6,7 +6,7 @@ import (
 )
 
 // Format makes an empty volume of size bytes at the beginning of a medium that is all zeros. The kind follows from the size,
-// as it does elsewhere: FAT12 below 16 MiB, FAT16 below 32 MiB, FAT32 above. label is at most eleven capital letters.
+// as it does elsewhere: FAT12 below 4 MiB, FAT16 below 32 MiB, FAT32 above. label is at most eleven capital letters.
 func Format(m Medium, size int64, label string) error {
 	const sector, tables = 512, 2
 	if size < 1<<20 || size > 64<<30 || len(label) > 11 {
@@ -14,8 +14,10 @@ func Format(m Medium, size int64, label string) error {
 	}
 	kind, reserved, rootSlots, perCluster := fat32, int64(32), int64(0), int64(8)
 	switch {
-	case size < 16<<20:
+	case size < 4<<20:
 		kind, reserved, rootSlots = fat12, 1, 512
+	case size < 16<<20:
+		kind, reserved, rootSlots, perCluster = fat16, 4, 512, 1
 	case size < 32<<20:
 		kind, reserved, rootSlots, perCluster = fat16, 4, 512, 4
 	case size < 260<<20:
