@@ -47,23 +47,25 @@ type Finger struct {
 
 func (f Finger) patience(d time.Duration) time.Duration { return d * time.Duration(max(1, f.Slow)) }
 
-// See waits until the panel shows what it looks for, and looks twice: a picture comes on the glass piece by piece.
+// See waits until the panel shows what it looks for, and shows it for a moment: a picture comes on the glass piece by piece.
 func (f Finger) See(ctx context.Context, wait time.Duration, what string, found func(device.Frame) bool) (device.Frame, error) {
 	wait = f.patience(wait)
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	changes, stop := f.Panel.Watch()
 	defer stop()
+	var before device.Frame
 	for twice := false; ; {
 		frame, lit := f.Panel.View()
 		good := lit && found(frame)
-		if good && twice {
+		if good && twice && frame == before {
 			return frame, nil
 		}
+		before = frame
 		again := changes
 		var later <-chan time.Time
 		if twice = good; twice {
-			again, later = nil, time.After(glance)
+			again, later = nil, time.After(f.patience(glance))
 		}
 		select {
 		case <-again:
@@ -205,6 +207,13 @@ func Numbered(f device.Frame, i, pages int) bool {
 		}
 	}
 	return false
+}
+
+// Waiting recognises the picture that announces a request of so many pages.
+func Waiting(f device.Frame, pages int) bool {
+	const left = 96 // how many wait behind it is right of this column of RAM page 0
+	like := screen.DrawWaiting(screen.Waiting{Phone: "x", Title: "x", Pages: pages})
+	return slices.Equal(f[:left], like[:left])
 }
 
 // Words reads one shown page back from its pixels. Large destinations are recognised by drawing them again.
