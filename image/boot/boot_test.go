@@ -132,3 +132,17 @@ func TestWhatAPhoneHears(t *testing.T) {
 		t.Errorf("%d seals, %d calls", len(k.Seals), len(k.Done))
 	}
 }
+
+func TestAWayOutIsSeen(t *testing.T) {
+	const all = "guard\trefused\tstart a shell\tno such file\ngateway\topen\tconnect\t<nil>\nworker-net\tneeded\tuse its connection\t\nmodel\tmissing\tread its model\tEACCES\n"
+	if got := suspect(false, all); len(got) != 2 || !strings.HasPrefix(got[0], "gateway open") || !strings.HasPrefix(got[1], "model missing") {
+		t.Errorf("got %q", got)
+	}
+	const free = "free\trefused\tstart a shell\tno such file\nfree\topen\tswap\t<nil>\nfree\trefused\tmount\tEPERM\n"
+	if got := suspect(true, free); len(got) != 1 || !strings.Contains(got[0], "mount") {
+		t.Errorf("free: %q", got)
+	}
+	if got := suspect(false, "something went wrong\n"); len(got) != 1 {
+		t.Errorf("a line that is none: %q", got)
+	}
+}

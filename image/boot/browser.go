@@ -3,27 +3,42 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/chromedp/chromedp"
 )
 
-// shoot keeps a picture of the phone page as a phone shows it.
+// shoot keeps a picture of the phone page as a phone shows it that is not paired.
 func shoot(ctx context.Context, address, dir string) error {
+	browser := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil && browser == "" {
+			browser = path
+		}
+	}
+	if browser == "" {
+		return errors.New("there is no browser")
+	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		browser, err := exec.LookPath(name)
-		if err != nil {
-			continue
-		}
-		out, err := exec.CommandContext(ctx, browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--ignore-certificate-errors", "--hide-scrollbars",
-			"--window-size=412,892", "--virtual-time-budget=8000", "--screenshot="+filepath.Join(dir, "phone-page.png"), address).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("%s: %w: %.200s", name, err, out)
-		}
-		return nil
+	ctx, cancel = chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(browser), chromedp.NoSandbox, chromedp.IgnoreCertErrors, chromedp.WindowSize(412, 892))...)
+	defer cancel()
+	ctx, cancel = chromedp.NewContext(ctx)
+	defer cancel()
+	const settled = 5 * time.Second // with its box, which is emulated
+	if _, err := chromedp.Run(ctx, chromedp.Navigate(address)); err != nil {
+		return err
 	}
-	return errors.New("there is no browser")
+	if _, err := chromedp.Run(ctx, chromedp.Sleep(settled)); err != nil {
+		return err
+	}
+	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "phone-page.png"), png, 0o644)
 }

@@ -26,9 +26,9 @@ func job(ctx context.Context, t *test, o options) error {
 		return err
 	}
 	defer b.pull()
-	defer t.journal(context.WithoutCancel(ctx), b, "first")
 	at, err := b.ready(ctx, roles()...)
 	if err != nil {
+		t.journal(context.WithoutCancel(ctx), b, "first")
 		return fmt.Errorf("%w; the console's last words:\n%s", err, b.Last())
 	}
 	t.say(fmt.Sprintf("guard and gateway are ready %.1f s after the kernel's start", at.Seconds()))
@@ -59,7 +59,9 @@ func job(ctx context.Context, t *test, o options) error {
 	t.step("the record is intact", func() error { _, err := b.record(ctx, control.Record{}); return err }())
 	t.step("the record is copied onto a stick and verified here", t.export(ctx, b))
 	t.step("a keyboard is not let in", t.keyboard(ctx, b))
+	t.step("no unit has a way out of what it is for", t.confined(ctx, b))
 	t.idle(ctx, b, o)
+	t.journal(ctx, b, "first")
 	t.step("the box switches itself off in order", b.off(ctx))
 	pressed := frames.Pressed{To: netip.AddrPortFrom(netip.MustParseAddr(routerIP), uint16(t.searchPort)), After: asked.pressed}
 	return t.unlisted(b, pressed)

@@ -24,6 +24,7 @@ const (
 	turnLimit   = 4 * time.Minute
 	modelLimit  = 4 * time.Minute
 	pageLimit   = 2 * time.Minute
+	shortPress  = 150 * time.Millisecond
 	refuseWatch = 4 * time.Second // in which a hold that does not count is seen not to
 )
 
@@ -185,7 +186,9 @@ func (p *phones) approved(ctx context.Context) (turn, error) {
 			return nil
 		}
 		p.test.say(fmt.Sprintf("the phone says: look at the box: %s %q → %s", w.Title, w.Text, w.Destination))
-		p.test.picture(p.box, "waiting")
+		if err := p.announced(ctx, w); err != nil {
+			return err
+		}
 		searches := len(p.test.site.Searches())
 		first := 0
 		if !early && w.Pages > 1 {
@@ -226,6 +229,15 @@ func (p *phones) approved(ctx context.Context) (turn, error) {
 	return t, cited(t)
 }
 
+// announced waits until a request is announced on the glass: what is pressed before counts for nothing.
+func (p *phones) announced(ctx context.Context, w wire.Pending) error {
+	frame, err := p.box.finger.See(ctx, promptGaze, "that a request waits", func(f device.Frame) bool { return finger.Waiting(f, w.Pages) })
+	if err == nil {
+		p.test.save(frame, "waiting")
+	}
+	return err
+}
+
 // cited demands an answer with citations of what was searched for.
 func cited(t turn) error {
 	for _, o := range t.outcomes {
@@ -251,7 +263,10 @@ func (p *phones) denied(ctx context.Context) error {
 		if w.Decided {
 			return errors.New("somebody approved what was to be denied")
 		}
-		return p.box.agent.Hold(150*time.Millisecond, device.Deny)
+		if err := p.announced(ctx, w); err != nil {
+			return err
+		}
+		return p.box.agent.Hold(shortPress, device.Deny)
 	})
 	if err != nil {
 		return err

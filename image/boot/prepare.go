@@ -102,6 +102,7 @@ func (t *test) prepare(ctx context.Context) error {
 	t.bios = filepath.Join(t.image, biosFile)
 	t.layer, err = layer.Make(ctx, t.cache, t.dir, []layer.Program{
 		{Name: "agent", Package: "./image/boot/agent"},
+		{Name: "probe", Package: "./image/boot/probe"},
 	}, t.say)
 	return err
 }

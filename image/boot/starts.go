@@ -145,7 +145,7 @@ func (t *test) noticed(ctx context.Context, b *box) error {
 		return err
 	}
 	for range 6 { // a page each
-		if err := b.agent.Hold(150*time.Millisecond, device.Approve); err != nil {
+		if err := b.agent.Hold(shortPress, device.Approve); err != nil {
 			return err
 		}
 		time.Sleep(time.Second)

@@ -134,11 +134,16 @@ func (b *box) record(ctx context.Context, known control.Record) (control.Verdict
 	return v, nil
 }
 
+// write keeps a text.
+func (t *test) write(name, text string) error {
+	return os.WriteFile(filepath.Join(t.dir, name), []byte(text), 0o644)
+}
+
 // journal keeps the box's journal of this start.
 func (t *test) journal(ctx context.Context, b *box, name string) {
 	text, err := b.agent.Run(ctx, "journalctl", "-b", "--no-pager", "-o", "short-monotonic")
 	if err == nil {
-		err = os.WriteFile(filepath.Join(t.dir, name+".journal"), []byte(text), 0o644)
+		err = t.write(name+".journal", text)
 	}
 	if err != nil {
 		t.say("a journal is lost: " + err.Error())
