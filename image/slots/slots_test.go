@@ -153,6 +153,22 @@ func TestATornWriteLeavesTheOldStateOrTheNew(t *testing.T) {
 	}
 }
 
+func TestBothCopiesAreWritten(t *testing.T) {
+	f := disk(t)
+	if err := slots.Write(f, slots.Fresh()); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int64{slots.First, slots.Second} {
+		b := make([]byte, slots.Size)
+		if _, err := f.ReadAt(b, at); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := slots.Decode(b); err != nil || !cmp.Equal(got, slots.Fresh()) {
+			t.Errorf("the copy at %d is %v, %v", at, got, err)
+		}
+	}
+}
+
 func TestConfirm(t *testing.T) {
 	state := func(order string, a, b int) slots.State {
 		s := slots.State{Left: map[slots.Slot]int{slots.A: a, slots.B: b}}
