@@ -7,8 +7,10 @@
 // # Contract
 //
 // Display and Buttons belong to one goroutine each. A Display returns from Draw only when the part has acknowledged all
-// that was sent, so an error means "nobody can say what the glass shows" and disarms the press. Button events carry the
-// time of the edge itself on CLOCK_MONOTONIC, the only clock that the kernel stamps GPIO events with
+// that was sent, so an error means "nobody can say what the glass shows" and disarms the press. An acknowledgement says that
+// the part was there for every byte, not that it had the byte right: I2C has no checksum, and a bit that noise turned is
+// acknowledged like any other. So what counts as shown is drawn whole, and what noise did to it lasts until the next
+// picture. Button events carry the time of the edge itself on CLOCK_MONOTONIC, the only clock that the kernel stamps GPIO events with
 // (linux/gpio.h, struct gpio_v2_line_event), never the time at which a program got round to reading it.
 package device
 
@@ -111,8 +113,12 @@ type Event struct {
 
 // Display is a monochrome panel of Width×Height pixels.
 type Display interface {
-	// Draw shows f and returns when the part has acknowledged every byte. Any error wraps ErrBus.
+	// Draw shows a new picture: it sends all of f, and with it everything that decides how the part shows it, whatever was
+	// sent before. It returns when the part has acknowledged every byte. Any error wraps ErrBus.
 	Draw(f *Frame) error
+	// Update shows f where it is the last picture with something small changed, such as a bar that fills: it may send the
+	// difference only, so that what was wrong on the glass elsewhere stays wrong until the next Draw. It returns as Draw does.
+	Update(f *Frame) error
 	// ReadsBack reports whether an acknowledgement means that the part really took the bytes (I2C yes, SPI and HDMI no).
 	// Displays that do not are armed by challenge.
 	ReadsBack() bool

@@ -63,6 +63,9 @@ type noPanel struct {
 // Draw implements device.Display.
 func (p noPanel) Draw(*device.Frame) error { return fmt.Errorf("%w: %w", device.ErrBus, p.why) }
 
+// Update implements device.Display.
+func (p noPanel) Update(f *device.Frame) error { return p.Draw(f) }
+
 // ReadsBack implements device.Display.
 func (p noPanel) ReadsBack() bool { return false }
 

@@ -11,8 +11,9 @@
 //
 // # What is promised
 //
-// The display is written in pieces, but Draw returns nil only after the part has acknowledged them all; after any failure
-// the next Draw looks for the bus, starts the part afresh and sends the whole picture. Button edges carry the kernel's own time stamps and
+// The display is written in pieces, but Draw returns nil only after the part has acknowledged them all. Each Draw sends the
+// whole picture and all that decides how the part shows it, since a bit that noise turned on the way is acknowledged too; Update
+// sends what changed. After any failure the next of either looks for the bus and starts the part afresh. Button edges carry the kernel's own time stamps and
 // counts (linux/gpio.h, line request v2), never the time of reading.
 package board
 

@@ -29,33 +29,43 @@ type oled struct {
 	deaf     bool // the bus has no acknowledgements
 
 	dim   bool
-	known bool         // glass is what the display shows
-	glass device.Frame // as last acknowledged
+	known bool         // glass has been acknowledged, and nothing since is in doubt
+	glass device.Frame // as last acknowledged, which noise on the bus may belie
 	tells bool         // the part answers status reads
 }
 
 var _ device.Display = (*oled)(nil)
 
-// Draw implements device.Display. It sends the columns that differ from what the glass shows, or everything when that is not
-// known: the first time, and after each failure.
-func (o *oled) Draw(f *device.Frame) error {
-	err := o.draw(f)
+// Draw implements device.Display. It costs a tenth more than the picture has bytes.
+func (o *oled) Draw(f *device.Frame) error { return o.show(f, true) }
+
+// Update implements device.Display. It sends the columns that differ from what was last acknowledged, or everything when that
+// is not known: the first time, and after each failure.
+func (o *oled) Update(f *device.Frame) error { return o.show(f, false) }
+
+func (o *oled) show(f *device.Frame, whole bool) error {
+	err := o.draw(f, whole)
 	if err != nil {
 		o.bus.drop()
 	}
 	return err
 }
 
-func (o *oled) draw(f *device.Frame) error {
+func (o *oled) draw(f *device.Frame, whole bool) error {
 	fresh := !o.known
 	o.known = false // until all is acknowledged
-	if fresh {
+	switch {
+	case fresh:
 		if err := o.begin(); err != nil {
+			return err
+		}
+	case whole:
+		if err := o.command(o.part.state(o.rotate, o.brightness())...); err != nil {
 			return err
 		}
 	}
 	for page := range pages {
-		if err := o.sendPage(f, page, fresh); err != nil {
+		if err := o.sendPage(f, page, fresh || whole); err != nil {
 			return err
 		}
 	}
@@ -66,6 +76,11 @@ func (o *oled) draw(f *device.Frame) error {
 	}
 	if err := o.stillAwake(); err != nil {
 		return err
+	}
+	if whole && !fresh && !o.tells { // nobody would notice that noise turned it off
+		if err := o.command(displayOn); err != nil {
+			return err
+		}
 	}
 	o.glass, o.known = *f, true
 	return nil

@@ -56,6 +56,7 @@ func TestFirstDraw(t *testing.T) {
 		"ssd1306": {
 			0x00,       // commands follow
 			0xae,       // display off
+			0xe3,       // nothing
 			0xd5, 0x80, // clock
 			0xa8, 0x3f, // 64 rows
 			0xd3, 0x00, // no offset
@@ -72,11 +73,12 @@ func TestFirstDraw(t *testing.T) {
 		"sh1106": {
 			0x00,       // commands follow
 			0xae,       // display off
+			0xad, 0x8b, // converter on
+			0xe3,       // nothing
 			0xd5, 0x80, // clock
 			0xa8, 0x3f, // 64 rows
 			0xd3, 0x00, // no offset
 			0x40,       // start line 0
-			0xad, 0x8b, // converter on
 			0x32,       // pump voltage
 			0xda, 0x12, // COM pads
 			0xd9, 0x22, // precharge
@@ -140,7 +142,11 @@ func checkGlass(t *rapid.T, name string, part *boardtest.OLED, rotate bool) {
 			part.FailAfter(rapid.IntRange(0, 30).Draw(t, "transactions"))
 		}
 		part.Traffic()
-		err := d.Draw(&f)
+		show := d.Draw
+		if rapid.Bool().Draw(t, "update") {
+			show = d.Update
+		}
+		err := show(&f)
 		cost, _ := part.Traffic()
 		if err != nil {
 			if !errors.Is(err, device.ErrBus) {
@@ -159,8 +165,8 @@ func checkGlass(t *rapid.T, name string, part *boardtest.OLED, rotate bool) {
 	}
 }
 
-// TestCost pins what goes over the bus, addresses included: nothing but the changed columns, and close changes as one.
-func TestCost(t *testing.T) {
+// TestUpdateCost pins what goes over the bus, addresses included: nothing but the changed columns, and close changes as one.
+func TestUpdateCost(t *testing.T) {
 	const status = 2 // address and status byte
 	full := picture(1)
 	flipped := *full
@@ -190,7 +196,9 @@ func TestCost(t *testing.T) {
 				d := board.NewDisplay(part, c.name, false, 0x7f)
 				mustDraw(t, d, full)
 				part.Traffic()
-				mustDraw(t, d, tt.frame)
+				if err := d.Update(tt.frame); err != nil {
+					t.Fatal(err)
+				}
 				if got, _ := part.Traffic(); got != tt.want {
 					t.Errorf("%d bytes on the bus, want %d", got, tt.want)
 				}
@@ -206,7 +214,7 @@ func TestBusFails(t *testing.T) {
 	for _, c := range controllers {
 		for _, cycled := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s supply lost %v", c.name, cycled), func(t *testing.T) {
-				for cut := range 17 { // two transactions a page, and the status
+				for cut := range 18 { // the state, two transactions a page, and the status
 					part := c.make()
 					d := board.NewDisplay(part, c.name, false, 0x7f)
 					mustDraw(t, d, picture(1))

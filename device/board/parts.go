@@ -1,9 +1,12 @@
 package board
 
+import "slices"
+
 // part is what differs between display controllers. Both are written in page addressing mode, the only one that both have.
 type part struct {
-	offset byte // first of the 128 RAM columns that are wired to the glass
-	setup  []byte
+	offset byte   // first of the 128 RAM columns that are wired to the glass
+	power  []byte // what may be sent only while the display is off
+	setup  []byte // what may be sent again at any time
 }
 
 // Commands that both controllers have (SSD1306 rev 1.1 section 9, SH1106 v2.3 "commands").
@@ -16,6 +19,7 @@ const (
 	displayOn   = 0xaf
 	pageAddress = 0xb0 // b0–b7
 	scan        = 0xc0 // c0, c8: COM scan direction
+	nothing     = 0xe3
 )
 
 // parts returns the controller of that name.
@@ -51,12 +55,12 @@ func ssd1306() part {
 // sh1106 is Sino Wealth's controller: 132 columns, of which the glass has those from 2 to 129. It has neither a horizontal
 // addressing mode nor scrolling. Numbers are those of the commands in the data sheet, version 2.3.
 func sh1106() part {
-	return part{offset: 2, setup: []byte{
+	power := []byte{0xad, 0x8b} // 10 DC-DC converter on
+	return part{offset: 2, power: power, setup: []byte{
 		0xd5, 0x80, // 15 clock: oscillator +15 %, divided by 1
 		0xa8, 0x3f, // 9 multiplex ratio: 64 rows
 		0xd3, 0x00, // 14 display offset: none
 		0x40,       // 4 start line 0
-		0xad, 0x8b, // 10 DC-DC converter on; only allowed while the display is off
 		0x32,       // 3 pump voltage 8.0 V
 		0xda, 0x12, // 17 COM pads: alternative
 		0xd9, 0x22, // 16 precharge and discharge: 2 clocks each
@@ -67,9 +71,17 @@ func sh1106() part {
 }
 
 // begin is the whole sequence before the first picture. It leaves the display off, so that nobody sees what RAM holds after
-// power-on. Modules are built so that remapped segments and a reversed scan are upright.
+// power-on.
 func (p part) begin(rotate bool, contrast byte) []byte {
-	seq := append([]byte{displayOff}, p.setup...)
+	return slices.Concat([]byte{displayOff}, p.power, p.state(rotate, contrast))
+}
+
+// state is all that decides how RAM is shown, and where in it data goes. Any of it may have been turned by noise since, so it
+// comes before every whole picture: remapped segments take effect as data is written (SSD1306 section 10.1.8). It begins with
+// something to swallow for a command that noise made of another, and that still waits for an argument. Modules are built so that
+// remapped segments and a reversed scan are upright.
+func (p part) state(rotate bool, contrast byte) []byte {
+	seq := append([]byte{nothing}, p.setup...)
 	if rotate {
 		seq = append(seq, segments, scan)
 	} else {

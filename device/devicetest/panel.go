@@ -19,6 +19,7 @@ type Panel struct {
 	mu     sync.Mutex // guards all below
 	frames []device.Frame
 	draws  int
+	noise  device.Frame // the bits that noise turned in what is on the glass
 	dim    bool
 	blind  bool
 	left   int // draws until the bus fails; negative: never
@@ -32,7 +33,12 @@ var _ device.Display = (*Panel)(nil)
 func NewPanel(c clock.Clock) *Panel { return &Panel{clock: c, left: -1} }
 
 // Draw implements device.Display. A frame that is not acknowledged may or may not be on the glass; this part leaves the old one.
-func (p *Panel) Draw(f *device.Frame) error {
+func (p *Panel) Draw(f *device.Frame) error { return p.show(f, true) }
+
+// Update implements device.Display. What noise did is still there after it.
+func (p *Panel) Update(f *device.Frame) error { return p.show(f, false) }
+
+func (p *Panel) show(f *device.Frame, whole bool) error {
 	p.mu.Lock()
 	resume, slow := p.resume, p.slow
 	p.mu.Unlock()
@@ -56,7 +62,14 @@ func (p *Panel) Draw(f *device.Frame) error {
 	if len(p.frames) == kept {
 		p.frames = p.frames[1:]
 	}
-	p.frames = append(p.frames, *f)
+	if whole {
+		p.noise = device.Frame{}
+	}
+	glass := *f
+	for i := range glass {
+		glass[i] ^= p.noise[i]
+	}
+	p.frames = append(p.frames, glass)
 	return nil
 }
 
@@ -108,6 +121,17 @@ func (p *Panel) Slow(d time.Duration) {
 	p.slow = d
 }
 
+// Disturb turns a pixel that is on the glass, as noise on the bus does that nobody notices: until the next Draw.
+func (p *Panel) Disturb(x, y int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	turn := func(f *device.Frame) { f.Set(x, y, !f.At(x, y)) }
+	turn(&p.noise)
+	if n := len(p.frames); n > 0 {
+		turn(&p.frames[n-1])
+	}
+}
+
 // Heal ends every fault. A draw that hangs goes on.
 func (p *Panel) Heal() {
 	p.mu.Lock()
@@ -119,7 +143,7 @@ func (p *Panel) Heal() {
 	}
 }
 
-// Glass returns what the panel shows: the last acknowledged frame, or a dark one.
+// Glass returns what the panel shows: the last acknowledged frame, or a dark one, and in it what Disturb did.
 func (p *Panel) Glass() device.Frame {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +153,7 @@ func (p *Panel) Glass() device.Frame {
 	return p.frames[len(p.frames)-1]
 }
 
-// Frames returns the acknowledged frames, oldest first; only the last few thousand are kept.
+// Frames returns what the panel showed after each acknowledgement, oldest first; only the last few thousand are kept.
 func (p *Panel) Frames() []device.Frame {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -3,6 +3,7 @@ package boardtest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"periph.io/x/conn/v3/i2c"
@@ -32,11 +33,18 @@ type OLED struct {
 	page   int
 	column int
 	set    map[byte]byte // last argument of each command
+	cmd    byte          // waits for wants arguments
+	wants  int
 	on     bool
-	remap  bool // segments
-	flip   bool // scan
-	mute   bool // refuses status reads
-	fail   int  // transactions until the bus fails for good; below 0: never
+	remap  bool               // segments
+	flip   bool               // scan
+	start  int                // line
+	invert bool               // 0 is lit
+	all    bool               // everything is lit
+	scroll bool               // the picture moves
+	mute   bool               // refuses status reads
+	noise  func(write []byte) // turns bits of what comes
+	fail   int                // transactions until the bus fails for good; below 0: never
 	writes int
 	bytes  int
 	closed bool
@@ -48,8 +56,11 @@ var _ i2c.BusCloser = (*OLED)(nil)
 func NewSSD1306() *OLED {
 	o := &OLED{
 		columns: 128, fail: -1,
-		args: map[byte]int{0x20: 1, 0x21: 2, 0x22: 2, 0x81: 1, 0x8d: 1, 0xa8: 1, 0xd3: 1, 0xd5: 1, 0xd9: 1, 0xda: 1, 0xdb: 1},
-		bare: func(c byte) bool { return c == 0x2e || c == 0xa4 || c == 0xa6 || c&0xc0 == 0x40 },
+		args: map[byte]int{
+			0x20: 1, 0x21: 2, 0x22: 2, 0x26: 6, 0x27: 6, 0x29: 5, 0x2a: 5, 0x81: 1, 0x8d: 1, 0xa3: 2, 0xa8: 1, 0xd3: 1, 0xd5: 1, 0xd9: 1,
+			0xda: 1, 0xdb: 1,
+		},
+		bare: func(c byte) bool { return c == 0xe3 },
 	}
 	o.PowerCycle()
 	return o
@@ -60,7 +71,7 @@ func NewSH1106() *OLED {
 	o := &OLED{
 		columns: 132, offset: 2, fail: -1,
 		args: map[byte]int{0x81: 1, 0xa8: 1, 0xad: 1, 0xd3: 1, 0xd5: 1, 0xd9: 1, 0xda: 1, 0xdb: 1},
-		bare: func(c byte) bool { return c == 0xa4 || c == 0xa6 || c&0xfc == 0x30 || c&0xc0 == 0x40 },
+		bare: func(c byte) bool { return c == 0xe3 || c&0xfc == 0x30 },
 	}
 	o.PowerCycle()
 	return o
@@ -75,7 +86,8 @@ func (o *OLED) PowerCycle() {
 			o.ram[p][c] = byte(p*37+c*101) ^ 0x5a
 		}
 	}
-	o.page, o.column, o.on, o.remap, o.flip = 0, 0, false, false, false
+	o.page, o.column, o.wants, o.on, o.remap, o.flip = 0, 0, 0, false, false, false
+	o.start, o.invert, o.all, o.scroll = 0, false, false, false
 	o.set = map[byte]byte{0x20: 0x02, 0x81: 0x7f, 0xa8: 0x3f, 0xad: 0x8a, 0xda: 0x12}
 }
 
@@ -94,6 +106,14 @@ func (o *OLED) Mute() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mute = true
+}
+
+// Noise lets turn change bits of each write, control byte included, before the controller has it. It acknowledges all the same,
+// and does with what it does not know what controllers do: nothing. Nil ends it.
+func (o *OLED) Noise(turn func(write []byte)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.noise = turn
 }
 
 // Traffic is how many bytes, addresses included, went over the bus since it was last asked, and in how many transactions.
@@ -124,7 +144,11 @@ func (o *OLED) Glass(flipped bool) (device.Frame, bool) {
 			if o.flip == flipped {
 				r = device.Height - 1 - y
 			}
-			f.Set(x, y, o.ram[r/8][c+o.offset]>>(r%8)&1 == 1)
+			r = (r + o.start) % device.Height
+			if o.scroll {
+				c = (c + 1) % device.Width
+			}
+			f.Set(x, y, o.all || o.ram[r/8][c+o.offset]>>(r%8)&1 == 1 != o.invert)
 		}
 	}
 	return f, true
@@ -184,6 +208,16 @@ func (o *OLED) Tx(addr uint16, w, r []byte) error {
 	if len(w) < 2 {
 		return fmt.Errorf("boardtest: %d bytes say nothing", len(w))
 	}
+	if o.noise == nil {
+		return o.write(w)
+	}
+	w = slices.Clone(w)
+	o.noise(w)
+	_ = o.write(w) // the controller acknowledges what it does not know
+	return nil
+}
+
+func (o *OLED) write(w []byte) error {
 	switch w[0] {
 	case 0x00:
 		return o.commands(w[1:])
@@ -207,34 +241,56 @@ func (o *OLED) read(w, r []byte) error {
 	return nil
 }
 
+// commands does them all, and says what was wrong with the first that no data sheet has.
 func (o *OLED) commands(b []byte) error {
-	for len(b) > 0 {
-		c := b[0]
-		n, takes := o.args[c]
-		if len(b) < 1+n {
-			return fmt.Errorf("boardtest: command %#x without its argument", c)
+	var wrong error
+	for _, c := range b {
+		if err := o.command(c); wrong == nil {
+			wrong = err
 		}
-		switch {
-		case c == 0xad && o.on:
-			return errors.New("boardtest: converter switched while the display is on")
-		case takes:
-			o.set[c] = b[n]
-		case c <= 0x0f:
-			o.column = o.column&0xf0 | int(c)
-		case c <= 0x1f:
-			o.column = o.column&0x0f | int(c&0x0f)<<4
-		case c == 0xa0, c == 0xa1:
-			o.remap = c == 0xa1
-		case c == 0xae, c == 0xaf:
-			o.on = c == 0xaf
-		case c&0xf8 == 0xb0:
-			o.page = int(c & 7)
-		case c == 0xc0, c == 0xc8:
-			o.flip = c == 0xc8
-		case !o.bare(c):
+	}
+	if wrong == nil && o.wants > 0 {
+		wrong = fmt.Errorf("boardtest: command %#x without its argument", o.cmd)
+	}
+	return wrong
+}
+
+func (o *OLED) command(c byte) error {
+	n, takes := o.args[c]
+	switch {
+	case o.wants > 0:
+		if o.wants--; o.wants == 0 {
+			o.set[o.cmd] = c
+		}
+	case c == 0xad && o.on:
+		return errors.New("boardtest: converter switched while the display is on")
+	case takes:
+		o.cmd, o.wants = c, n
+	case c <= 0x0f:
+		o.column = o.column&0xf0 | int(c)
+	case c <= 0x1f:
+		o.column = o.column&0x0f | int(c&0x0f)<<4
+	case c == 0x2e, c == 0x2f:
+		if o.columns != device.Width {
 			return fmt.Errorf("boardtest: the data sheet has no command %#x", c)
 		}
-		b = b[1+n:]
+		o.scroll = c == 0x2f
+	case c&0xc0 == 0x40:
+		o.start = int(c & 0x3f)
+	case c == 0xa0, c == 0xa1:
+		o.remap = c == 0xa1
+	case c == 0xa4, c == 0xa5:
+		o.all = c == 0xa5
+	case c == 0xa6, c == 0xa7:
+		o.invert = c == 0xa7
+	case c == 0xae, c == 0xaf:
+		o.on = c == 0xaf
+	case c&0xf8 == 0xb0:
+		o.page = int(c & 7)
+	case c == 0xc0, c == 0xc8:
+		o.flip = c == 0xc8
+	case !o.bare(c):
+		return fmt.Errorf("boardtest: the data sheet has no command %#x", c)
 	}
 	return nil
 }
