@@ -75,6 +75,20 @@ func (m *machine) look() look {
 	return l
 }
 
+// whole reports whether all of l must be sent to the display, and not only what changes. An acknowledgement does not say that
+// the part had every byte right, so whatever a decision rests on is drawn whole: each picture as it comes, and the full bar. In
+// between the strip of a screen that is read changes by itself, with every second that passes and every step of the bar.
+func (g *glass) whole(l look) bool {
+	if !g.sure || l.bar == 100 {
+		return true
+	}
+	switch l.state {
+	case StateWaiting, StateReading, StateAdmin:
+		return g.acked.picture() != l.picture()
+	}
+	return true
+}
+
 // render draws l, which must be the look of now.
 func (m *machine) render(l look) (device.Frame, error) {
 	left := time.Duration(l.left) * time.Second
@@ -135,7 +149,7 @@ func (m *machine) paint() {
 		return
 	}
 	g.flight, g.sent, g.began = true, want, m.now.mono
-	m.do(draw{frame: frame, dim: m.state == StateIdle || m.state == StateBulletin})
+	m.do(draw{frame: frame, whole: g.whole(want), dim: m.state == StateIdle || m.state == StateBulletin})
 }
 
 // drawn takes the end of the draw in flight.

@@ -116,6 +116,7 @@ type action interface{ isAction() }
 type (
 	draw struct { // one at a time; answered by drawn
 		frame device.Frame
+		whole bool // a new picture; else one with something small changed
 		dim   bool
 	}
 	probe  struct{} // read both levels; answered by level

@@ -67,7 +67,11 @@ func (d *Desk) Run(ctx context.Context) error {
 func (d *Desk) artist(in <-chan draw, out chan<- drawn) {
 	dimmed := false
 	for a := range in {
-		err := d.cfg.Display.Draw(&a.frame)
+		put := d.cfg.Display.Update
+		if a.whole {
+			put = d.cfg.Display.Draw
+		}
+		err := put(&a.frame)
 		at := d.cfg.Clock.Mono()
 		if err == nil && a.dim != dimmed {
 			err = d.cfg.Display.Dim(a.dim)

@@ -64,24 +64,25 @@ func (r *room) measure() error {
 	return r.edges()
 }
 
-// pageCost is what the bus carries for a picture in which everything differs, and for one in which a line of text does.
+// pageCost is what the bus carries for a new picture, and for the same one in which a line changed.
 func (r *room) pageCost() error {
-	draw := func(f *device.Frame) (int, error) {
+	cost := func(put func(*device.Frame) error, f *device.Frame) (int, error) {
 		r.adapter.Display.Traffic()
-		err := r.board.Display.Draw(f)
+		err := put(f)
 		bytes, _ := r.adapter.Display.Traffic()
 		return bytes, err
 	}
+	display := r.board.Display
 	var f device.Frame
 	for i := range f {
 		f[i] = byte(i*7) ^ byte(i/device.Width*31)
 	}
-	if _, err := draw(&f); err != nil {
+	if err := display.Draw(&f); err != nil {
 		return err
 	}
 	f.Invert()
 	began := time.Now()
-	page, err := draw(&f)
+	page, err := cost(display.Draw, &f)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func (r *room) pageCost() error {
 	for i := range device.Width {
 		f[3*device.Width+i] ^= 0xff
 	}
-	line, err := draw(&f)
+	line, err := cost(display.Update, &f)
 	if err != nil {
 		return err
 	}
