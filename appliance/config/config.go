@@ -124,7 +124,13 @@ func Default() Config {
 }
 
 // Load reads a file over the defaults and validates the result.
-func Load(path string) (Config, error) {
+func Load(path string) (Config, error) { return Default().WithFile(path) }
+
+// Parse reads a file's content over the defaults and validates the result. The error does not name the file.
+func Parse(b []byte) (Config, error) { return Default().With(b) }
+
+// WithFile reads a file over c and validates the result.
+func (c Config) WithFile(path string) (Config, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Config{}, fmt.Errorf("config: %w", err)
@@ -134,19 +140,17 @@ func Load(path string) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("config: %w", err)
 	}
-	c, err := Parse(b)
-	if err != nil {
+	if c, err = c.With(b); err != nil {
 		return Config{}, fmt.Errorf("config: %s: %w", path, err)
 	}
 	return c, nil
 }
 
-// Parse reads a file's content over the defaults and validates the result. The error does not name the file.
-func Parse(b []byte) (Config, error) {
+// With reads a file's content over c and validates the result. The error does not name the file.
+func (c Config) With(b []byte) (Config, error) {
 	if len(b) > MaxBytes {
 		return Config{}, fmt.Errorf("it is over the bound of %d bytes", MaxBytes)
 	}
-	c := Default()
 	meta, err := toml.Decode(string(b), &c)
 	if err != nil {
 		var parse toml.ParseError

@@ -76,17 +76,17 @@ func ReadDrop(path string) Drop {
 }
 
 // TakeSettings decides which settings are in force: a drop that is valid and was not taken before, or else the last good ones,
-// or else the defaults. A drop that is taken becomes the last good settings in store. One that was taken before is not taken
+// or else base, which is also what holds where either says nothing: the defaults of this machine. A drop that is taken becomes the last good settings in store. One that was taken before is not taken
 // again while the last good settings can be read: they may have been changed since, at the box.
-func TakeSettings(drop Drop, store Dir) Settings {
-	good, goodErr := readConfig(store)
+func TakeSettings(base config.Config, drop Drop, store Dir) Settings {
+	good, goodErr := readConfig(base, store)
 	problem := ""
 	if drop.Err != nil {
 		problem = fmt.Sprintf("assent.toml on the card cannot be read: %s.", plain(drop.Err))
 	}
 	digest := sha256.Sum256(drop.Content)
 	if drop.Content != nil && (goodErr != nil || !seen(store, digest)) {
-		c, err := config.Parse(drop.Content)
+		c, err := base.With(drop.Content)
 		if err == nil {
 			return Settings{Config: c, Source: FromDrop, Problem: keep(store, drop.Content, digest)}
 		}
@@ -98,7 +98,7 @@ func TakeSettings(drop Drop, store Dir) Settings {
 	case !errors.Is(goodErr, fs.ErrNotExist) && problem == "":
 		problem = fmt.Sprintf("the last good settings cannot be used: %s.", plain(goodErr))
 	}
-	return Settings{Config: config.Default(), Source: FromDefaults, Problem: consequence(problem, FromDefaults)}
+	return Settings{Config: base, Source: FromDefaults, Problem: consequence(problem, FromDefaults)}
 }
 
 // consequence says with a problem what the box does about it.
@@ -109,12 +109,12 @@ func consequence(problem string, s Source) string {
 	return problem + " In force: " + s.String() + "."
 }
 
-func readConfig(store Dir) (config.Config, error) {
+func readConfig(base config.Config, store Dir) (config.Config, error) {
 	b, err := readFile(store, lastGood, config.MaxBytes)
 	if err != nil {
 		return config.Config{}, err
 	}
-	return config.Parse(b)
+	return base.With(b)
 }
 
 func seen(store Dir, digest [sha256.Size]byte) bool {

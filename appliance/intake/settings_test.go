@@ -73,7 +73,7 @@ func TestWhichSettingsAreInForce(t *testing.T) {
 				if s.change != "" {
 					d.Put("assent.toml", []byte(s.change))
 				}
-				got := intake.TakeSettings(s.drop, dir{d})
+				got := intake.TakeSettings(config.Default(), s.drop, dir{d})
 				if got.Config.Box.Name != s.name || got.Source != s.source {
 					t.Errorf("start %d: %s by %s, want %s by %s", i, got.Config.Box.Name, got.Source, s.name, s.source)
 				}
@@ -89,19 +89,19 @@ func TestWhichSettingsAreInForce(t *testing.T) {
 // next start takes the drop.
 func TestPowerFailsWhileADropIsTaken(t *testing.T) {
 	d := audittest.NewDisk()
-	if s := intake.TakeSettings(drop(kitchen), dir{d}); s.Source != intake.FromDrop {
+	if s := intake.TakeSettings(config.Default(), drop(kitchen), dir{d}); s.Source != intake.FromDrop {
 		t.Fatal(s.Source)
 	}
 	cuts := 0
-	take := func(d *audittest.Disk) { intake.TakeSettings(drop(cellar), dir{d}) }
+	take := func(d *audittest.Disk) { intake.TakeSettings(config.Default(), drop(cellar), dir{d}) }
 	everyCut(d, take, func(cut int, d *audittest.Disk) {
 		cuts++
 		// With the drop gone, too, whatever was kept must be whole.
-		alone := intake.TakeSettings(intake.Drop{}, dir{d.Copy()})
+		alone := intake.TakeSettings(config.Default(), intake.Drop{}, dir{d.Copy()})
 		if alone.Problem != "" || alone.Source != intake.FromLastGood || (alone.Config.Box.Name != "Kitchen" && alone.Config.Box.Name != "Cellar") {
 			t.Fatalf("cut %d: %s by %s: %s", cut, alone.Config.Box.Name, alone.Source, alone.Problem)
 		}
-		next := intake.TakeSettings(drop(cellar), dir{d})
+		next := intake.TakeSettings(config.Default(), drop(cellar), dir{d})
 		if next.Config.Box.Name != "Cellar" || next.Problem != "" {
 			t.Fatalf("cut %d: the next start has %s by %s: %s", cut, next.Config.Box.Name, next.Source, next.Problem)
 		}
@@ -113,14 +113,14 @@ func TestPowerFailsWhileADropIsTaken(t *testing.T) {
 
 func TestTheBoxIsFullWhenADropComes(t *testing.T) {
 	d := audittest.NewDisk()
-	intake.TakeSettings(drop(kitchen), dir{d})
+	intake.TakeSettings(config.Default(), drop(kitchen), dir{d})
 	d.Arm(audittest.Fault{At: 1, Full: true})
-	got := intake.TakeSettings(drop(cellar), dir{d})
+	got := intake.TakeSettings(config.Default(), drop(cellar), dir{d})
 	if got.Config.Box.Name != "Cellar" || got.Source != intake.FromDrop || !strings.Contains(got.Problem, "could not keep it: ") {
 		t.Errorf("%s by %s: %s", got.Config.Box.Name, got.Source, got.Problem)
 	}
 	d.Arm(audittest.Fault{})
-	if got := intake.TakeSettings(intake.Drop{}, dir{d}); got.Config.Box.Name != "Kitchen" {
+	if got := intake.TakeSettings(config.Default(), intake.Drop{}, dir{d}); got.Config.Box.Name != "Kitchen" {
 		t.Errorf("the last good settings are gone: %s, %s", got.Config.Box.Name, got.Problem)
 	}
 }
@@ -168,8 +168,8 @@ func TestSettingsOnARealDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closer.Close()
-	intake.TakeSettings(drop(kitchen), store)
-	if got := intake.TakeSettings(intake.Drop{}, store); got.Config.Box.Name != "Kitchen" || got.Problem != "" {
+	intake.TakeSettings(config.Default(), drop(kitchen), store)
+	if got := intake.TakeSettings(config.Default(), intake.Drop{}, store); got.Config.Box.Name != "Kitchen" || got.Problem != "" {
 		t.Errorf("%s, %s", got.Config.Box.Name, got.Problem)
 	}
 	entries, err := os.ReadDir(path)
@@ -182,5 +182,16 @@ func TestSettingsOnARealDisk(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"assent.toml", "dropped.sha256"}, names); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Where nobody says anything, the box has what its machine has; what was kept is read over that, too.
+func TestTheMachineSaysTheRest(t *testing.T) {
+	d := audittest.NewDisk()
+	pi := config.On("raspberrypi,5-model-b\x00brcm,bcm2712\x00")
+	for start, drop := range []intake.Drop{{}, drop(kitchen), {}, drop(broken)} {
+		if got := intake.TakeSettings(pi, drop, dir{d}); got.Config.Panel != pi.Panel {
+			t.Errorf("start %d: %+v", start, got.Config.Panel)
+		}
 	}
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 
 	"assent.home.arpa/appliance/box"
+	"assent.home.arpa/appliance/config"
 	"assent.home.arpa/appliance/intake"
 	"assent.home.arpa/appliance/notice"
 )
@@ -34,7 +37,7 @@ func settingsRole(_ context.Context, e env) error {
 		return fmt.Errorf("settings: %w", err)
 	}
 	defer closer.Close()
-	s := intake.TakeSettings(intake.ReadDrop(drop), store)
+	s := intake.TakeSettings(config.On(machine()), intake.ReadDrop(drop), store)
 	e.log.Info("settings in force", "from", s.Source.String())
 	e.tell("settings", s.Problem)
 	if err := s.Publish(published); err != nil {
@@ -99,4 +102,19 @@ func (e env) tell(name, problem string) {
 	if err := notice.Write(dir, name, problem); err != nil {
 		e.log.Error("the panel cannot show a notice", "err", err)
 	}
+}
+
+// machine says what the box is made of: the device tree's names for it. A PC has none. It is read below /sys, since a unit that
+// sees only processes below /proc has no /proc/device-tree.
+func machine() string {
+	f, err := os.Open("/sys/firmware/devicetree/base/compatible")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	names, err := io.ReadAll(io.LimitReader(f, 4<<10))
+	if err != nil {
+		return ""
+	}
+	return string(names)
 }

@@ -105,9 +105,9 @@ func (e usageError) Error() string { return string(e) }
 
 func load(file string, explicit bool) (config.Config, error) {
 	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) && !explicit {
-		return config.Default(), nil
+		return config.On(machine()), nil
 	}
-	return config.Load(file)
+	return config.On(machine()).WithFile(file)
 }
 
 func checkConfig(_ context.Context, e env) error {
