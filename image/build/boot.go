@@ -80,12 +80,15 @@ func (b *build) kernels(ctx context.Context) error {
 func (b *build) pi(ctx context.Context) error {
 	const firmware = "usr/lib/raspi-firmware/"
 	trees := "usr/lib/modules/" + b.kernel + "/dtb/broadcom/"
-	for _, from := range []string{
+	parts := []string{
 		firmware + "bootcode.bin", firmware + "start.elf", firmware + "fixup.dat", firmware + "start4.elf", firmware + "fixup4.dat",
 		"usr/lib/u-boot/rpi_arm64/u-boot.bin",
+	}
+	kernelTrees := []string{
 		trees + "bcm2837-rpi-zero-2-w.dtb", trees + "bcm2837-rpi-3-b.dtb", trees + "bcm2837-rpi-3-b-plus.dtb",
 		trees + "bcm2711-rpi-4-b.dtb", trees + "bcm2711-rpi-400.dtb", trees + "bcm2712-rpi-5-b.dtb", trees + "bcm2712-d-rpi-5-b.dtb",
-	} {
+	}
+	for _, from := range append(parts, kernelTrees...) {
 		data, err := os.ReadFile(b.path("parts", from))
 		if err != nil {
 			return fmt.Errorf("the locked packages lack a file: %w", err)
@@ -106,6 +109,15 @@ func (b *build) pi(ctx context.Context) error {
 	for _, tree := range []string{"bcm2712-rpi-5-b.dtb", "bcm2712-d-rpi-5-b.dtb"} {
 		if err := b.tool(ctx, "fdtoverlay", "-i", "/build/boot/"+tree, "-o", "/build/boot/"+tree, "/build/pi5.dtbo"); err != nil {
 			return err
+		}
+	}
+	for _, tree := range kernelTrees {
+		tree = "boot/" + filepath.Base(tree)
+		err := wired(ctx, func(ctx context.Context, node, property string) (string, error) {
+			return b.run(ctx, "fdtget", "-t", "s", "/build/"+tree, node, property)
+		})
+		if err != nil {
+			return fmt.Errorf("%s: the panel would stay dark: %w", tree, err)
 		}
 	}
 	return nil
