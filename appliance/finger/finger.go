@@ -49,7 +49,6 @@ func (f Finger) patience(d time.Duration) time.Duration { return d * time.Durati
 
 // See waits until the panel shows what it looks for, and shows it for a moment: a picture comes on the glass piece by piece.
 func (f Finger) See(ctx context.Context, wait time.Duration, what string, found func(device.Frame) bool) (device.Frame, error) {
-	wait = f.patience(wait)
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	changes, stop := f.Panel.Watch()
@@ -93,7 +92,7 @@ func (f Finger) OpenPairing(ctx context.Context, address string) (code string, e
 		if err := f.Panel.Hold(BothHold, device.Approve, device.Deny); err != nil {
 			return "", err
 		}
-		_, err = f.See(ctx, codeGaze, "a pairing code", func(shown device.Frame) (found bool) {
+		_, err = f.See(ctx, max(codeGaze, f.patience(gaze)), "a pairing code", func(shown device.Frame) (found bool) {
 			code, found = ReadCode(shown, address)
 			return found
 		})
@@ -179,7 +178,7 @@ func (f Finger) turn(ctx context.Context, i, pages int) (device.Frame, error) {
 			return device.Frame{}, err
 		}
 		var frame device.Frame
-		frame, err = f.See(ctx, gaze, fmt.Sprintf("page %d of %d", i+1, pages), func(now device.Frame) bool { return Numbered(now, i, pages) })
+		frame, err = f.See(ctx, f.patience(gaze), fmt.Sprintf("page %d of %d", i+1, pages), func(now device.Frame) bool { return Numbered(now, i, pages) })
 		if err == nil {
 			return frame, nil
 		}

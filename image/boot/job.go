@@ -20,7 +20,7 @@ import (
 
 // What a step of the job may take on an emulated box.
 const (
-	promptGaze  = 10 * time.Second // multiplied by slow
+	promptGaze  = 80 * time.Second
 	turnLimit   = 4 * time.Minute
 	modelLimit  = 4 * time.Minute
 	pageLimit   = 2 * time.Minute

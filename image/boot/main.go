@@ -55,7 +55,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&o.dir, "out", "bin/boot-test", "leave what is to be kept in this `folder`")
 	flags.DurationVar(&o.limit, "limit", 25*time.Minute, "end everything after this `time`")
 	flags.DurationVar(&o.idle, "idle", 3*time.Minute, "listen to the idle box for this `time`")
-	flags.StringVar(&o.only, "only", "", "do only this `part`: job, cuts, starts, shipped or slots")
+	flags.StringVar(&o.only, "only", "", "do only this `part`: job, cuts, starts, shipped, slots or faults")
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 || o.only != "" && parts()[o.only] == nil {
 		return 3
 	}
@@ -79,7 +79,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 type part func(ctx context.Context, t *test, o options) error
 
 func parts() map[string]part {
-	return map[string]part{"job": job, "cuts": cutsPart, "starts": starts, "shipped": shipped, "slots": rollback}
+	return map[string]part{"job": job, "cuts": cutsPart, "starts": starts, "shipped": shipped, "slots": rollback, "faults": faults}
 }
 
 // try prepares everything and does the parts.
@@ -93,7 +93,7 @@ func try(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err := t.prepare(ctx); err != nil {
 		return err
 	}
-	for _, name := range []string{"job", "cuts", "starts", "shipped", "slots"} {
+	for _, name := range []string{"job", "cuts", "starts", "shipped", "slots", "faults"} {
 		if o.only != "" && o.only != name {
 			continue
 		}

@@ -71,40 +71,46 @@ label = "House search"
 `, modelName, routerIP, searchPort)
 }
 
-// prepare makes a card as people do: with the command that writes cards, with settings and a model. Then it exchanges the one file
-// by which the tested card differs from the one that is shipped.
+// prepare makes what all starts need: the settings, the model, the card, and the test's own disk.
 func (t *test) prepare(ctx context.Context) error {
+	t.card, t.bios = filepath.Join(t.dir, "card.disk"), filepath.Join(t.image, biosFile)
+	t.settings, t.model = filepath.Join(t.dir, "assent.toml"), filepath.Join(t.dir, "boot-test.gguf")
+	if err := os.WriteFile(t.settings, settings(t.searchPort), 0o644); err != nil {
+		return err
+	}
+	if err := writeModel(t.model); err != nil {
+		return err
+	}
 	t.say("writing a card with assent flash")
-	t.card = filepath.Join(t.dir, "card.disk")
-	config := filepath.Join(t.dir, "assent.toml")
-	model := filepath.Join(t.dir, "boot-test.gguf")
-	if err := os.WriteFile(config, settings(t.searchPort), 0o644); err != nil {
+	if err := t.flash(ctx, t.card); err != nil {
 		return err
 	}
-	if err := writeModel(model); err != nil {
+	if err := t.exchange(t.card); err != nil {
 		return err
 	}
-	t.settings = config
-	if err := emptyFile(t.card, cardSize); err != nil {
-		return err
-	}
-	image := filepath.Join(t.image, imageFile)
-	if err := t.assent(ctx, nil, "flash", image, t.card, "--file", "--yes", filepath.Base(t.card), "--config", config, "--model", model); err != nil {
-		return err
-	}
-	variant, err := os.ReadFile(filepath.Join(t.image, testUKI))
-	if err != nil {
-		return fmt.Errorf("%w: %v; run make image", emulator.ErrUntried, err)
-	}
-	if err := fat.Replace(t.card, card.Boot, uki, variant); err != nil {
-		return err
-	}
-	t.bios = filepath.Join(t.image, biosFile)
+	var err error
 	t.layer, err = layer.Make(ctx, t.cache, t.dir, []layer.Program{
 		{Name: "agent", Package: "./image/boot/agent"},
 		{Name: "probe", Package: "./image/boot/probe"},
 	}, t.say)
 	return err
+}
+
+// flash makes a card as people do, with the command that writes cards, with settings and a model.
+func (t *test) flash(ctx context.Context, disk string) error {
+	if err := emptyFile(disk, cardSize); err != nil {
+		return err
+	}
+	return t.assent(ctx, nil, "flash", filepath.Join(t.image, imageFile), disk, "--file", "--yes", filepath.Base(disk), "--config", t.settings, "--model", t.model)
+}
+
+// exchange puts the test variant's kernel file in the place of the one that is shipped.
+func (t *test) exchange(disk string) error {
+	variant, err := os.ReadFile(filepath.Join(t.image, testUKI))
+	if err != nil {
+		return fmt.Errorf("%w: %v; run make image", emulator.ErrUntried, err)
+	}
+	return fat.Replace(disk, card.Boot, uki, variant)
 }
 
 // onlyTheKernel demands that the tested card differs from the image in that one file, the settings, and what makes room for a card.

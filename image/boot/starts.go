@@ -87,11 +87,11 @@ func starts(ctx context.Context, t *test, _ options) error {
 		if n == 2 {
 			t.step("settings that cannot be read are told, and the last good ones are in force", t.noticed(ctx, b))
 		}
+		t.journal(ctx, b, name)
 		if n < plugs {
 			err = t.work(ctx, b, &known, random)
 			t.step("somebody asked until the plug was pulled", err)
 		}
-		t.journal(ctx, b, name)
 		b.pull()
 		if n < plugs {
 			took, err := t.bareStart(ctx, n)
@@ -121,6 +121,7 @@ func (t *test) bareStart(ctx context.Context, n int) (time.Duration, error) {
 	}
 	defer b.pull()
 	took, err := b.ready(ctx, bareTarget)
+	t.journal(ctx, b, fmt.Sprintf("bare-%d", n))
 	t.say(fmt.Sprintf("bare-%d: ready %.1f s after the kernel's start", n, took.Seconds()))
 	return took, err
 }
@@ -265,10 +266,7 @@ func (p *phones) insist(ctx context.Context, out chan<- heard) error {
 // which it then has not, people still have their page.
 func shipped(ctx context.Context, t *test, _ options) error {
 	scratch := filepath.Join(t.dir, "shipped.disk")
-	if err := emptyFile(scratch, cardSize); err != nil {
-		return err
-	}
-	if err := t.assent(ctx, nil, "flash", filepath.Join(t.image, imageFile), scratch, "--file", "--yes", filepath.Base(scratch), "--config", t.settings); err != nil {
+	if err := t.flash(ctx, scratch); err != nil {
 		return err
 	}
 	defer os.Remove(scratch)

@@ -19,7 +19,7 @@ import (
 // Limits and sizes of the stick.
 const (
 	stickSize = 64 << 20
-	stickGaze = 30 * time.Second // multiplied by slow
+	stickGaze = 4 * time.Minute
 )
 
 // export puts a stick into the box, has the record copied onto it, pulls it out and checks the copy on this machine.

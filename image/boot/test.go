@@ -37,7 +37,7 @@ type test struct {
 	began   time.Time
 
 	card, bios, layer string
-	settings          string
+	settings, model   string // files
 	site              *websearchtest.Site
 	searchPort        int
 

@@ -126,7 +126,8 @@ func portNamed(name string) (string, error) {
 	return "", nil
 }
 
-// strip has systemd, which starts next, find none of Assent's units: what is left is the bare system below them.
+// strip has systemd, which starts next, find none of Assent's units: what is left is the bare system below them. The packet filter
+// stays, without which there is no network here.
 func strip() error {
 	const units, masked = "/usr/lib/systemd/system/assent*", "/run/systemd/system"
 	found, err := filepath.Glob(units)
@@ -137,6 +138,9 @@ func strip() error {
 		return err
 	}
 	for _, unit := range found {
+		if filepath.Base(unit) == "assent-firewall.service" {
+			continue
+		}
 		if err := os.Symlink("/dev/null", filepath.Join(masked, filepath.Base(unit))); err != nil {
 			return err
 		}
