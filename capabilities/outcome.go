@@ -72,7 +72,7 @@ const (
 	CodeNoAsk         Code = "no_live_ask" // no signed ask of this person is live
 	CodeNotAllowed    Code = "not_allowed" // this person's role may not
 	CodeFrozen        Code = "frozen"      // panic at the box; released only there
-	CodeCoolDown      Code = "cool_down"   // after a denial or an unseen request
+	CodeCoolDown      Code = "cool_down"   // after a denial, an unseen request, or too many that came to nothing
 	CodeDeniedInTurn  Code = "denied_in_turn"
 	CodeClockUnset    Code = "clock_unset" // TLS needs the date
 	CodeNotConfigured Code = "not_configured"

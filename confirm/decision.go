@@ -39,6 +39,7 @@ type Request struct {
 	ArgsDigest    capabilities.ArgsDigest
 	RequestDigest [32]byte    // of the bytes that would be sent
 	Card          screen.Card // what the person reads
+	Still         bool        // nobody is to be called by a sound
 }
 
 func (r *Request) validate() error {

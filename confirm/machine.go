@@ -293,6 +293,9 @@ func (m *machine) shine() {
 	switch m.state {
 	case StateNext, StateWaiting, StateReading, StateChallenge, StateArmed:
 		want = device.Waiting
+		if m.front != nil && m.front.req.Still {
+			want = device.Still
+		}
 	case StateHolding:
 		want = device.Holding
 	case StatePanic, StateLost:

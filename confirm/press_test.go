@@ -12,6 +12,21 @@ import (
 	"assent.home.arpa/device"
 )
 
+func TestACardThatCallsNobody(t *testing.T) {
+	inBox(t, func(b *box) {
+		r := request(1)
+		r.Still = true
+		p := b.ask(r)
+		b.reach()
+		b.read(r)
+		if b.lamp.Last() != device.Still {
+			t.Errorf("lamp says %v", b.lamp.Last())
+		}
+		b.hands.Hold(approve, 1600*time.Millisecond)
+		p.want(confirm.Approved)
+	})
+}
+
 func TestReadThenHoldApproves(t *testing.T) {
 	inBox(t, func(b *box) {
 		r := request(1)

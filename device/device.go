@@ -147,6 +147,7 @@ const (
 	Waiting Signal = 1 // a request waits to be read
 	Holding Signal = 2 // a hold is under way
 	Alarm   Signal = 3 // panic, or the display was lost
+	Still   Signal = 4 // a request waits to be read, and is not to be heard
 )
 
 // Lamp shows a Signal. Kits without a lamp use NoLamp.

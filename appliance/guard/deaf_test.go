@@ -106,6 +106,46 @@ func TestRestartShortensNoWait(t *testing.T) {
 	})
 }
 
+// TestOnePhoneCannotKeepThePanelBusy: whoever asks and takes back, or asks anew, waits in the end, and a restart of the
+// guard or of the box forgives nothing (W10).
+func TestOnePhoneCannotKeepThePanelBusy(t *testing.T) {
+	for event, again := range map[string]func(h *house, p *phone, k card){
+		"taken back": func(h *house, p *phone, k card) {
+			if err := h.gateway.Tell(&ipc.Withdraw{Inv: k.pending.Inv, Slot: p.slot}); err != nil {
+				h.t.Fatal(err)
+			}
+		},
+		"asked anew": func(h *house, p *phone, _ card) { h.turn(p, ipc.ID{1}) },
+		"taken back before it counts as unseen": func(h *house, p *phone, k card) {
+			h.hands.Wait(175 * time.Second)
+			if err := h.gateway.Tell(&ipc.Withdraw{Inv: k.pending.Inv, Slot: p.slot}); err != nil {
+				h.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(event, func(t *testing.T) {
+			live(t, t.TempDir(), func(t *testing.T, h *house) {
+				p := h.pair("Kitchen")
+				for range 3 {
+					k := h.propose(h.gateway, search(h.turn(p, ipc.ID{1}), query))
+					again(h, p, k)
+					h.want(h.outcome(k), capabilities.Withdrawn, "")
+				}
+				h.reboots++
+				h.restart()
+				k := h.propose(h.gateway, search(h.turn(p, ipc.ID{1}), query))
+				again(h, p, k)
+				h.want(h.outcome(k), capabilities.Withdrawn, "")
+				o := h.now(search(h.turn(p, ipc.ID{1}), query))
+				h.want(o, capabilities.Rejected, capabilities.CodeCoolDown)
+				if o.RetryIn == 0 || o.RetryIn > 30 || o.Message == "" {
+					t.Errorf("told %q, to wait %d s", o.Message, o.RetryIn)
+				}
+			})
+		})
+	}
+}
+
 func TestSessionsAreBounded(t *testing.T) {
 	live(t, t.TempDir(), func(t *testing.T, h *house) {
 		var more []net.Conn // beside the house's own

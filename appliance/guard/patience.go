@@ -34,7 +34,7 @@ func loadPatience(path string, boot [16]byte, now time.Duration) (map[string]pol
 	}
 	if !bytes.Equal(f.Boot, boot[:]) {
 		for person, p := range f.People {
-			f.People[person] = policy.Patience{Refusals: p.Refusals - 1}.Refused(now)
+			f.People[person] = p.Rebooted(now)
 		}
 		// Where the disk does not take it, the next start begins the wait anew, which is no reason not to start.
 		_ = savePatience(path, boot, f.People)

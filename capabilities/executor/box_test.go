@@ -36,6 +36,7 @@ type desk struct {
 	mu     sync.Mutex
 	decide func(ctx context.Context, r confirm.Request) confirm.Outcome
 	asked  []confirm.Request
+	queued bool                                         // no card reaches the front
 	tokens map[capabilities.InvocationID]receipt.Claims // by the call that they were minted for
 	tamper func(*receipt.Claims)
 }
@@ -53,6 +54,10 @@ func (d *desk) Ask(ctx context.Context, r confirm.Request) (confirm.Decision, er
 	out := confirm.Decision{
 		Outcome: decide(ctx, r), ScreenDigest: screen.Digest(pages), Pages: pages,
 		Shown: now, Pressed: now + 1, Completed: now + 2, Expires: d.clock.Boot() + time.Minute,
+		Fronted: d.clock.Boot(),
+	}
+	if d.queued {
+		out.Fronted = 0
 	}
 	if out.Outcome != confirm.Approved {
 		return out, nil

@@ -45,8 +45,12 @@ func (e *Executor) confirm(ctx context.Context, c *call, pending func(ipc.Pendin
 		Capability: c.spec.Name, Version: c.spec.Version, Revision: c.spec.Revision,
 		SchemaDigest: c.capability.SchemaDigest, Registry: e.cfg.Registry.Revision(),
 		ArgsDigest: c.args, RequestDigest: c.request, Card: c.drawn.card,
+		Still: e.still(person.ID),
 	})
 	c.decision = decision
+	if decision.Fronted != 0 {
+		e.cardLeft(person.ID)
+	}
 	taken := e.dequeue(c)
 	if err != nil && ctx.Err() != nil {
 		c.decision.Outcome, err = confirm.Withdrawn, nil
@@ -88,6 +92,7 @@ func (e *Executor) decided(c *call) *ending {
 	end := &ending{stage: capabilities.StageConfirm}
 	name, person, now := c.spec.Name, c.Turn.person.ID, e.cfg.Clock.Boot()
 	refused := func(p policy.Patience) policy.Patience { return p.Refused(now) }
+	wasted := func(p policy.Patience) policy.Patience { return p.Wasted(now) }
 	switch c.decision.Outcome {
 	case confirm.Approved:
 		e.setPatience(person, policy.Patience.Approved)
@@ -99,13 +104,17 @@ func (e *Executor) decided(c *call) *ending {
 		end.status, end.code = capabilities.Denied, capabilities.CodeFrozen
 	case confirm.Expired:
 		end.status = capabilities.Expired
+		e.setPatience(person, wasted)
 	case confirm.ExpiredUnseen:
 		end.status = capabilities.ExpiredUnseen
 		e.setPatience(person, refused)
 	case confirm.Withdrawn:
 		end.status = capabilities.Withdrawn
-		if c.withdrawn.denied {
+		switch {
+		case c.withdrawn.denied:
 			end.status = capabilities.Denied
+		case c.decision.Fronted != 0: // it called people to the box
+			e.setPatience(person, wasted)
 		}
 	case confirm.DisplayLost:
 		end.status, end.code = capabilities.Rejected, capabilities.CodeDisplayUnavailable

@@ -101,6 +101,71 @@ func TestCoolDownFollowsThePersonAndNobodyElse(t *testing.T) {
 	}
 }
 
+// TestCallingPeopleForNothingCosts: a card that is taken back, or opened and left, is free three times (W10).
+func TestCallingPeopleForNothingCosts(t *testing.T) {
+	for _, outcome := range []confirm.Outcome{confirm.Withdrawn, confirm.Expired} {
+		t.Run(outcome.String(), func(t *testing.T) {
+			b := newBox(t)
+			b.desk.answer(outcome)
+			ask := func() ipc.Outcome {
+				return b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query)
+			}
+			for n := range 4 {
+				if o := ask(); o.Stage != capabilities.StageConfirm {
+					t.Fatalf("card %d: %+v", n+1, o)
+				}
+			}
+			o := ask()
+			b.want(o, capabilities.StagePolicy, capabilities.Rejected, capabilities.CodeCoolDown)
+			if o.RetryIn != 30 {
+				t.Errorf("told to wait %d s", o.RetryIn)
+			}
+			b.clock.Advance(30 * time.Second)
+			ask()
+			if got := b.Patience("p1").Left(b.clock.Boot()); got != 2*time.Minute {
+				t.Errorf("the next wait is %v", got)
+			}
+		})
+	}
+}
+
+func TestWhatNobodyWasCalledForIsFree(t *testing.T) {
+	b := newBox(t)
+	b.desk.queued = true
+	b.desk.answer(confirm.Withdrawn)
+	for range 5 {
+		b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query)
+	}
+	if b.Patience("p1") != (policy.Patience{}) {
+		t.Fatalf("it costs %+v", b.Patience("p1"))
+	}
+	b.desk.queued = false
+	b.desk.answer(confirm.Approved)
+	b.invoke(b.turn(adult(), executor.NewConversation(nil)), "find_pages__v1", query)
+	if asked := b.desk.requests(); asked[len(asked)-1].Still {
+		t.Error("it made the next card one that nobody hears")
+	}
+}
+
+// TestOneSoundAMinute: people are called for a person's card once, and then not until a minute without one.
+func TestOneSoundAMinute(t *testing.T) {
+	b := newBox(t)
+	b.desk.answer(confirm.Approved)
+	still := func(p executor.Person) bool {
+		b.invoke(b.turn(p, executor.NewConversation(nil)), "find_pages__v1", query)
+		asked := b.desk.requests()
+		return asked[len(asked)-1].Still
+	}
+	first := still(adult())
+	b.clock.Advance(policy.Hush - time.Second)
+	second := still(adult())
+	other := still(executor.Person{Slot: 2, ID: "p2", Phone: "Desk", Role: policy.Adult})
+	b.clock.Advance(policy.Hush)
+	if third := still(adult()); first || !second || other || third {
+		t.Errorf("no sound for the first %v, one within a minute %v, another person's %v, one after it %v", first, second, other, third)
+	}
+}
+
 // wait makes the panel hold every card until release is closed or the card is withdrawn.
 func (b *box) wait() (shown <-chan confirm.Request, release chan struct{}) {
 	cards := make(chan confirm.Request, 8)

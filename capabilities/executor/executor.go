@@ -103,6 +103,7 @@ type Executor struct {
 
 	moods    sync.Mutex
 	patience map[string]policy.Patience // by person
+	left     map[string]time.Duration   // boot; when a person's last card left the panel
 }
 
 // wait is a decision that somebody may still take back.
@@ -130,7 +131,7 @@ func New(cfg Config) (*Executor, error) {
 	patience := map[string]policy.Patience{}
 	maps.Copy(patience, cfg.Patience)
 	return &Executor{
-		cfg: cfg, pending: map[capabilities.InvocationID]*wait{}, slots: map[uint32]bool{}, patience: patience,
+		cfg: cfg, pending: map[capabilities.InvocationID]*wait{}, slots: map[uint32]bool{}, patience: patience, left: map[string]time.Duration{},
 	}, nil
 }
 
@@ -236,6 +237,21 @@ func (e *Executor) Patience(person string) policy.Patience {
 	e.moods.Lock()
 	defer e.moods.Unlock()
 	return e.patience[person]
+}
+
+// still reports whether people heard of this person less than a minute ago.
+func (e *Executor) still(person string) bool {
+	e.moods.Lock()
+	defer e.moods.Unlock()
+	last, ok := e.left[person]
+	return ok && e.cfg.Clock.Boot() < last+policy.Hush
+}
+
+// cardLeft notes that a card of this person is no longer on the panel.
+func (e *Executor) cardLeft(person string) {
+	e.moods.Lock()
+	defer e.moods.Unlock()
+	e.left[person] = e.cfg.Clock.Boot()
 }
 
 func (e *Executor) setPatience(person string, change func(policy.Patience) policy.Patience) {

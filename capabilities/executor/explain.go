@@ -24,7 +24,7 @@ func explain(status capabilities.Status, code capabilities.Code) string {
 	case capabilities.CodeFrozen:
 		return "the box is frozen; it can only be released with its buttons"
 	case capabilities.CodeCoolDown:
-		return "wait before you ask for something that needs a press again"
+		return "too many requests came to nothing at the box; wait before you ask for something that needs a press again"
 	case capabilities.CodeDeniedInTurn:
 		return "it was denied in this turn; rewording it changes nothing"
 	case capabilities.CodeClockUnset:

@@ -118,5 +118,6 @@ func Digest() [32]byte {
 	for n := range 4 {
 		fmt.Fprintln(h, coolDown(n))
 	}
+	fmt.Fprintln(h, freeWastes, calm)
 	return [32]byte(h.Sum(nil))
 }

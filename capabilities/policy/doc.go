@@ -18,5 +18,7 @@
 //
 // After a denial that capability is refused for the rest of the turn, however the request is worded. After a denial, and
 // after a request that nobody opened, the person's requests that need a press wait 30 s, then 2 min, then 10 min, counted
-// on the boot-time clock, whatever the conversation. An approval resets that.
+// on the boot-time clock, whatever the conversation. A card that was announced and came to nothing, taken back or opened and
+// left undecided, is free three times; without ten quiet minutes, each after those counts as a refusal. An approval resets
+// all that.
 package policy

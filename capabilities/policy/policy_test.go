@@ -139,6 +139,58 @@ func TestCoolDownGrowsAndAnApprovalResetsIt(t *testing.T) {
 	}
 }
 
+func TestWhatComesToNothingIsFreeThreeTimes(t *testing.T) {
+	var p policy.Patience
+	now := time.Hour
+	waste := func(want time.Duration) {
+		t.Helper()
+		if p = p.Wasted(now); p.Left(now) != want {
+			t.Fatalf("wait of %v, want %v", p.Left(now), want)
+		}
+		now += p.Left(now)
+	}
+	for range 3 {
+		waste(0)
+		now += 9 * time.Minute
+	}
+	for _, want := range []time.Duration{30 * time.Second, 2 * time.Minute, 10 * time.Minute, 10 * time.Minute} {
+		waste(want)
+		now += 10*time.Minute - 1 // the end of a wait is not yet quiet
+	}
+	now++
+	for range 3 {
+		waste(0)
+	}
+	waste(10 * time.Minute) // refusals are forgotten by an approval alone
+	p = p.Approved()
+	waste(0)
+	if p = p.Refused(now); p.Left(now) != 30*time.Second {
+		t.Fatalf("a denial after one that was free waits %v", p.Left(now))
+	}
+}
+
+// TestRebootBeginsTheWaitAnew: the times of another boot say nothing, least of all that a wait is over.
+func TestRebootBeginsTheWaitAnew(t *testing.T) {
+	now := time.Hour
+	refused := policy.Patience{}.Refused(now).Refused(now)
+	if got := refused.Rebooted(time.Second).Left(time.Second); got != 2*time.Minute {
+		t.Errorf("after a denial and a boot: %v", got)
+	}
+	var wasted policy.Patience
+	for range 3 {
+		wasted = wasted.Wasted(now)
+	}
+	if wasted = wasted.Rebooted(time.Second); wasted.Left(time.Second) != 0 {
+		t.Error("a boot made somebody wait who did not have to")
+	}
+	if got := wasted.Wasted(10 * time.Minute).Left(10 * time.Minute); got != 30*time.Second {
+		t.Errorf("the fourth, of which three were before the boot: %v", got)
+	}
+	if (policy.Patience{}).Rebooted(now) != (policy.Patience{}) {
+		t.Error("a boot stained a clean slate")
+	}
+}
+
 func TestDigestIsStable(t *testing.T) {
 	first := policy.Digest()
 	if again := policy.Digest(); again != first || first == [32]byte{} {

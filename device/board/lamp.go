@@ -28,12 +28,15 @@ type pattern struct {
 	again int
 }
 
-// patternOf tells somebody across the room apart: a short beep and slow flashes, steady light, three beeps and fast flashes.
+// patternOf tells somebody across the room apart: a short beep and slow flashes (or the flashes alone),
+// steady light, three beeps and fast flashes.
 func patternOf(s device.Signal) pattern {
 	const ms = time.Millisecond
 	switch s {
 	case device.Waiting:
 		return pattern{[]beat{{true, true, 80 * ms}, {true, false, 120 * ms}, {false, false, 1800 * ms}, {true, false, 200 * ms}}, 2}
+	case device.Still:
+		return pattern{[]beat{{true, false, 200 * ms}, {false, false, 1800 * ms}}, 0}
 	case device.Holding:
 		return pattern{[]beat{{true, false, 0}}, 0}
 	case device.Alarm:

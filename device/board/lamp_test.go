@@ -32,6 +32,7 @@ func TestSignals(t *testing.T) {
 	}{
 		{device.Quiet, nil},
 		{device.Waiting, []string{"0s LB", "80ms L-", "200ms --", "2s L-", "2.2s --", "4s L-", "4.2s --"}},
+		{device.Still, []string{"0s L-", "200ms --", "2s L-", "2.2s --", "4s L-", "4.2s --"}},
 		{device.Holding, []string{"0s L-"}},
 		{device.Alarm, []string{
 			"0s LB", "250ms --", "500ms LB", "750ms --", "1s LB", "1.25s --", "1.5s L-", "1.75s --", "2s L-", "2.25s --", "2.5s L-",

@@ -35,7 +35,7 @@ const codes = {
   no_live_ask: 'The question that it belongs to is over. Ask again.',
   not_allowed: 'This phone’s role does not allow it.',
   frozen: 'Somebody at the box stopped everything that needs a press. Only somebody at the box can release it.',
-  cool_down: 'It has to wait a while after the last no.',
+  cool_down: 'It has to wait a while: requests before it were refused, not opened, or taken back too often.',
   denied_in_turn: 'This was denied already for this question.',
   clock_unset: 'The box does not know the date yet, which it needs for a secure connection.',
   not_configured: 'This is not set up on the box.',
