@@ -34,6 +34,7 @@ type fakeGuard struct {
 	head     uint64
 	blank    bool // the display does not answer
 	code     string
+	pairing  []byte    // the key of the last phone that wants to be paired
 	accept   chan bool // somebody at the box, who answers a pairing
 	changed  chan struct{}
 	conn     *ipc.Conn
@@ -157,7 +158,17 @@ func catalog() *ipc.Catalog {
 	}
 }
 
+// sentKey is the last key that the gateway passed on.
+func (g *fakeGuard) sentKey() []byte {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.pairing
+}
+
 func (g *fakeGuard) pair(ctx context.Context, q *ipc.Pair) *ipc.PairReply {
+	g.mu.Lock()
+	g.pairing = q.Key
+	g.mu.Unlock()
 	if q.Code != g.code {
 		return &ipc.PairReply{Code: "pairing_refused", Message: "this is not the code on the box's screen"}
 	}

@@ -311,6 +311,10 @@ func pagePairing(t *testing.T, browser context.Context) {
 	p.run(chromedp.SetValue(chromedp.CSS("#code"), "482913"))
 	p.click(".pair button")
 	p.says(".pair-status", "hold both buttons")
+	compared := p.text(".key-code")
+	if sent := b.guard.sentKey(); compared != wire.KeyCode("482913", sent) {
+		t.Errorf("the page says to compare %q with what the box shows of %x", compared, sent)
+	}
 	p.shot("pairing-wait")
 	b.guard.accept <- false
 	p.says(".pair-status", "did not accept")

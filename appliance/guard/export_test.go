@@ -28,6 +28,11 @@ func RunPiped(ctx context.Context, o Options, disk audit.Disk, courier func(cont
 // CheckName is checkName.
 func CheckName(name string, existing ...string) error { return checkName(name, existing) }
 
+// PairPrompt is what the panel asks of a phone that wants to be paired.
+func PairPrompt(keyCode string, role ipc.Role, name string) (title, text string) {
+	return pairPrompt(keyCode, role, name)
+}
+
 // StickHint is what the idle screen says to do about a note.
 func StickHint(note string) string {
 	for p := ipc.StickExFAT; p <= ipc.StickRefused; p++ {

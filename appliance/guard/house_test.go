@@ -332,7 +332,12 @@ func (h *house) pair(name string) *phone {
 		done <- r
 	}()
 	h.hands.Wait(3 * time.Second)
-	pages, err := screen.AdminPages("Pair this phone?", name, h.large)
+	role := ipc.RoleAdult
+	if ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{}).Phones == 0 {
+		role = ipc.RoleOwner
+	}
+	title, text := guard.PairPrompt(wire.KeyCode(code, p.point(h.t)), role, name)
+	pages, err := screen.AdminPages(title, text, h.large)
 	if err != nil {
 		h.t.Fatal(err)
 	}

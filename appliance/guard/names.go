@@ -25,18 +25,23 @@ func checkName(name string, existing []string) error {
 	case screen.Check(name) != nil:
 		return errors.New("the box's panel cannot show this name; use letters and digits")
 	}
-	letters := 0
+	letters, digits := 0, 0
 	for _, r := range name {
 		switch {
 		case unicode.IsLetter(r):
 			letters++
-		case unicode.IsDigit(r), strings.ContainsRune(" -'._", r):
+		case unicode.IsDigit(r):
+			digits++
+		case strings.ContainsRune(" -'._", r):
 		default:
 			return errors.New("the name holds a sign that could be mistaken; use letters, digits, spaces, - ' . and _")
 		}
 	}
 	if letters == 0 {
 		return errors.New("the name has no letter")
+	}
+	if digits > 3 {
+		return errors.New("the name has more than three digits, which could be mistaken for the phone's number on the panel; leave some out")
 	}
 	s := skeleton(name)
 	for _, word := range []string{"approved", "approve", "denied", "deny", "expired", "withdrawn", "panic", "frozen", "next request", "assent", "box", "owner"} {

@@ -6,6 +6,7 @@ import (
 
 	"assent.home.arpa/appliance/audit"
 	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/appliance/wire"
 	"assent.home.arpa/capabilities"
 	"assent.home.arpa/confirm"
 )
@@ -39,7 +40,9 @@ func (g *guard) pair(ctx context.Context, m *ipc.Pair) *ipc.PairReply {
 	if err := g.phones.check(m.Name, m.Key); err != nil {
 		return notPaired(codePairingName, err.Error())
 	}
-	d, err := g.desk.AskAdmin(ctx, confirm.AdminRequest{Kind: confirm.AdminPair, Title: "Pair this phone?", Text: m.Name})
+	slot, role := g.phones.upcoming() // only a pairing changes them
+	title, text := pairPrompt(wire.KeyCode(m.Code, m.Key), ipc.Role(role), m.Name)
+	d, err := g.desk.AskAdmin(ctx, confirm.AdminRequest{Kind: confirm.AdminPair, Title: title, Text: text})
 	if err != nil {
 		g.log.Error("pairing prompt", "err", err)
 		return notPaired(capabilities.CodeDisplayUnavailable, "the box's display does not answer; nothing can be paired")
@@ -61,9 +64,9 @@ func (g *guard) pair(ctx context.Context, m *ipc.Pair) *ipc.PairReply {
 	}
 	// The press counts from here on, whether the gateway is still there or not.
 	ctx = context.WithoutCancel(ctx)
-	record.Slot, record.Role = g.phones.upcoming()
-	text, _ := audit.BlobOf(audit.BlobAdmin, [16]byte{}, []byte(m.Name))
-	if err := g.journal.Barrier(ctx, append(entries, text, audit.Entry{Payload: record})...); err != nil {
+	record.Slot, record.Role = slot, role
+	name, _ := audit.BlobOf(audit.BlobAdmin, [16]byte{}, []byte(m.Name))
+	if err := g.journal.Barrier(ctx, append(entries, name, audit.Entry{Payload: record})...); err != nil {
 		return notPaired(capabilities.CodeAuditUnavailable, "the box cannot write its audit, so it pairs no phone")
 	}
 	ph, err := g.phones.add(m.Name, m.Key)
@@ -75,6 +78,12 @@ func (g *guard) pair(ctx context.Context, m *ipc.Pair) *ipc.PairReply {
 	g.log.Info("phone paired", "slot", ph.Slot, "role", ph.Role.String())
 	g.showIdle()
 	return &ipc.PairReply{OK: true, Slot: ph.Slot, Name: ph.Name, Role: ph.Role}
+}
+
+// pairPrompt is what somebody at the box accepts: the key, as the digits that the phone shows too, what the phone becomes,
+// and its name. The gateway could send another key under the same name, so the digits come first: no name can pretend to be them.
+func pairPrompt(keyCode string, role ipc.Role, name string) (title, text string) {
+	return "Pair this phone", keyCode + "\nbecomes " + role.String() + "\n" + name
 }
 
 func refusedPairing(o confirm.AdminOutcome) *ipc.PairReply {

@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"assent.home.arpa/appliance/guard"
 	"assent.home.arpa/appliance/ipc"
 	"assent.home.arpa/appliance/wire"
+	"assent.home.arpa/confirm/screen"
 	"assent.home.arpa/device"
 )
 
@@ -23,12 +25,55 @@ func TestPhoneNames(t *testing.T) {
 	for _, name := range []string{
 		"", " ", " Ben", "Ben ", "  ✓ APPROVED ", "✓ Ben", "APPROVED", "approved", "Denied", "Next  Request", "0wner",
 		strings.Repeat("n", 25), strings.Repeat("n", 200), "Ben\n", "B\u202een", "Be\u200bn", "Ben\u00a0", "12345", "🙂",
+		"1234 5678 9012 Kitchen", "Kitchen 1234", "K1i2t3c4hen",
 		"Kitchen", "kitchen", "KITCHEN", "Kltchen", "K1tchen", "Kit chen", "Kіtchen", "Кitchen", "kitcheη", "Annas phone", "Anna.s-phone", "Ännas Phone",
 	} {
 		if err := guard.CheckName(name, existing...); err == nil {
 			t.Errorf("%q was accepted", name)
 		}
 	}
+}
+
+// TestPanelShowsWhoseKeyItIs: a gateway that keeps the name and sends another key shows another number than the phone.
+func TestPanelShowsWhoseKeyItIs(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		for _, role := range []ipc.Role{ipc.RoleOwner, ipc.RoleAdult} {
+			code, honest, evil := h.pairingCode(), newPhone(t).point(t), newPhone(t).point(t)
+			name := "Phone for " + role.String()
+			drawn := func(key []byte) []byte {
+				title, text := guard.PairPrompt(wire.KeyCode(code, key), role, name)
+				pages, err := screen.AdminPages(title, text, false)
+				if err != nil || len(pages) != 1 {
+					t.Fatalf("%d pages, %v", len(pages), err)
+				}
+				for _, part := range []string{wire.KeyCode(code, key), "becomes " + role.String(), name} {
+					if !strings.Contains(text, part) {
+						t.Errorf("the prompt %q lacks %q", text, part)
+					}
+				}
+				return pages[0].Frame[:device.Width*7]
+			}
+			shown := func(key []byte, gesture func()) []byte {
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					h.gateway.Call(context.Background(), &ipc.Pair{Code: code, Name: name, Key: key}, nil)
+				}()
+				h.hands.Wait(3 * time.Second)
+				glass := h.panel.Glass()
+				gesture()
+				<-done
+				h.hands.Wait(4 * time.Second)
+				return glass[:device.Width*7]
+			}
+			if glass := shown(evil, func() { h.hands.Tap(device.Deny) }); bytes.Equal(glass, drawn(honest)) || !bytes.Equal(glass, drawn(evil)) {
+				t.Error("the glass does not show the gateway's key")
+			}
+			if glass := shown(honest, func() { h.hands.HoldBoth(4 * time.Second) }); !bytes.Equal(glass, drawn(honest)) {
+				t.Error("the glass does not show the phone's key, or not what it becomes")
+			}
+		}
+	})
 }
 
 func TestPairingNeedsTheCodeAndTheBox(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http/httptest"
@@ -34,9 +35,15 @@ func paired(t *testing.T) (*phonetest.Box, *phone.Client, *phone.Identity) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	who, err := client.Pair(t.Context(), "123456", "Anna")
+	var compared string
+	who, err := client.Pair(t.Context(), "123456", "Anna", func(keyCode string) { compared = keyCode })
 	if err != nil {
 		t.Fatal(err)
+	}
+	var sent wire.Pair
+	heard(t, box, wire.TypePair, &sent)
+	if point, err := base64.RawURLEncoding.DecodeString(sent.Key); err != nil || compared != wire.KeyCode("123456", point) {
+		t.Errorf("%q is to be compared, which is not of the key that was sent (%v)", compared, err)
 	}
 	return box, client, who
 }

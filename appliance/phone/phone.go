@@ -175,8 +175,9 @@ func (c *Client) answer(ctx context.Context, id string, want wire.Type, v any) e
 	}
 }
 
-// Pair asks for a slot with the code that the panel shows, and waits until somebody at the box has accepted.
-func (c *Client) Pair(ctx context.Context, code, name string) (*Identity, error) {
+// Pair asks for a slot with the code that the panel shows, and waits until somebody at the box has accepted. compare, which
+// may be nil, is told first what the panel must show of the key that this phone made (wire.KeyCode).
+func (c *Client) Pair(ctx context.Context, code, name string, compare func(keyCode string)) (*Identity, error) {
 	key, err := newKey()
 	if err != nil {
 		return nil, err
@@ -184,6 +185,9 @@ func (c *Client) Pair(ctx context.Context, code, name string) (*Identity, error)
 	point, err := key.PublicKey.Bytes()
 	if err != nil {
 		return nil, fmt.Errorf("phone: key: %w", err)
+	}
+	if compare != nil {
+		compare(wire.KeyCode(code, point))
 	}
 	id, err := c.Send(wire.TypePair, wire.Pair{Code: code, Name: name, Key: encode(point)})
 	if err != nil {

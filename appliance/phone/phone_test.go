@@ -95,7 +95,7 @@ func TestRefusalIsTyped(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	who, err := client.Pair(t.Context(), "000000", "Anna")
+	who, err := client.Pair(t.Context(), "000000", "Anna", nil)
 	var refused *phone.RefusedError
 	if who != nil || !errors.As(err, &refused) || refused.Reason != want {
 		t.Errorf("%+v, %v", who, err)

@@ -13,6 +13,8 @@
 // missed, or, where that is no longer kept, the state as it is (type "snapshot"). What concerns one connection alone has no
 // seq: challenge, welcome and what comes with it, and answers such as error and pong.
 //
+// While a phone is being paired it shows the KeyCode of its key, for people to compare with the panel's.
+//
 // A phone first proves that it holds its key: the gateway's challenge carries a nonce, and hello a signature over
 // AuthBytes. Each question is signed as well, over AskBytes. There is no message that approves anything, and none may be
 // added: an unknown type is answered with the error unknown_type, and one that looks like an attempt to approve is in the

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"flag"
@@ -115,6 +116,30 @@ func TestSignedBytesGolden(t *testing.T) {
 	// "assent/seen/v1" 00 | slot 00000003 | invocation
 	if got := hex.EncodeToString(wire.SeenBytes(3, conv)); got != "617373656e742f7365656e2f763100"+"00000003"+"c000000000000000000000000000000c" {
 		t.Errorf("seen: %s", got)
+	}
+}
+
+// The numbers were computed with another implementation of RFC 8018.
+func TestKeyCodeGolden(t *testing.T) {
+	key := make([]byte, 65)
+	key[0] = 4
+	for i := range key[1:] {
+		key[i+1] = byte(i)
+	}
+	other := bytes.Clone(key)
+	other[64]++
+	for _, tt := range []struct {
+		code string
+		key  []byte
+		want string
+	}{
+		{"482913", key, "3890 9418 1055"},
+		{"482914", key, "3891 7594 5605"},
+		{"482913", other, "3470 3480 5808"},
+	} {
+		if got := wire.KeyCode(tt.code, tt.key); got != tt.want {
+			t.Errorf("pairing code %s, key ending in %d: %s, want %s", tt.code, tt.key[64], got, tt.want)
+		}
 	}
 }
 

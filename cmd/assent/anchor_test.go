@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -31,6 +32,9 @@ func TestAskKeepsAnAnchorAndWarnsOfARollback(t *testing.T) {
 	status, out, errs := assent(t, "pair", serve(900), "123456")
 	if status != 0 || strings.Contains(errs, "warning") {
 		t.Fatalf("pair: exit %d: %s", status, errs)
+	}
+	if !regexp.MustCompile(`the box must show \d{4} \d{4} \d{4} and "`).MatchString(errs) {
+		t.Errorf("nothing to compare with the box: %s", errs)
 	}
 	if !strings.Contains(out, "key of the box's record: SHA-256 "+strings.Repeat("ab", 32)+"\n") {
 		t.Errorf("the key to be noted is not shown: %s", out)

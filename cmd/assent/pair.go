@@ -20,7 +20,7 @@ func (a *app) newPairCmd() *cobra.Command {
 		Use:   "pair ADDRESS CODE",
 		Short: "Pair this computer with a box, as a phone",
 		Long: "Pair this computer with a box, as a phone. Hold both buttons at the box for 3 seconds; it shows a code. Somebody at the box then has to\n" +
-			"accept this computer by holding both buttons once more.",
+			"accept this computer by holding both buttons once more, if the box shows the same twelve digits as this command.",
 		Example: "  assent pair https://assent.local:8443 123456",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -34,8 +34,10 @@ func (a *app) newPairCmd() *cobra.Command {
 				return err
 			}
 			defer client.Close()
-			fmt.Fprintf(a.err, "asking the box; when it shows %q, hold both of its buttons for 3 seconds\n", name)
-			who, err := client.Pair(cmd.Context(), args[1], name)
+			who, err := client.Pair(cmd.Context(), args[1], name, func(keyCode string) {
+				fmt.Fprintf(a.err, "compare: the box must show %s and %q\n", keyCode, name)
+				fmt.Fprintln(a.err, "if it does, hold both of its buttons for 3 seconds; if not, press deny: something between here and the box replaced this computer's key")
+			})
 			var refused *phone.RefusedError
 			if errors.As(err, &refused) {
 				return bad(err)

@@ -119,7 +119,7 @@ func (d *demo) pair(ctx context.Context) (*phone.Identity, error) {
 	}
 	done := make(chan paired, 1)
 	go func() {
-		who, err := client.Pair(ctx, code, "Kitchen")
+		who, err := client.Pair(ctx, code, "Kitchen", nil)
 		done <- paired{who, err}
 	}()
 	if _, err := d.finger.See(ctx, promptGaze, "who wants to be paired", finger.Inverted); err != nil {

@@ -31,7 +31,7 @@ func TestTranscriptEscapesWhateverTheBoxSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	who, err := client.Pair(t.Context(), "123456", "Kitchen")
+	who, err := client.Pair(t.Context(), "123456", "Kitchen", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func (t *test) pair(ctx context.Context, b *box) (*phones, error) {
 	}
 	done := make(chan paired, 1)
 	go func() {
-		who, err := client.Pair(ctx, code, "Kitchen")
+		who, err := client.Pair(ctx, code, "Kitchen", nil)
 		done <- paired{who, err}
 	}()
 	if _, err := b.finger.See(ctx, promptGaze, "who wants to be paired", finger.Inverted); err != nil {

@@ -110,12 +110,12 @@ func admin() ([]Screen, error) {
 		hold              float64
 		large             bool
 	}{
-		{"admin", "Pair this phone?", "Anna's phone", 0, false},
+		{"admin", "Pair this phone", "2074 8813 5561\nbecomes owner\nAnna's phone", 0, false},
 		{"admin-hold", "Release the freeze", "requests wait for a press again", 0.4, false},
 		{"admin-log", "Begin a new log?", "The damaged one is kept aside", 0, false},
 		{"admin-long", "Add a tool (review)", "pi.hole", 0, false},
 		{"admin-pages", "Export the record?", "to the stick KITCHEN, with the texts of all requests", 0, false},
-		{"admin-large", "Pair this phone?", "Anna's phone", 0, true},
+		{"admin-large", "Pair this phone", "2074 8813 5561\nbecomes adult\nAnna's phone", 0, true},
 	} {
 		pages, err := screen.AdminPages(a.title, a.text, a.large)
 		if err != nil {

@@ -122,9 +122,11 @@ function pairing(reason) {
   ready = false;
   screen('setup');
   state('online', 'Connected, not paired');
-  setup.pairing(reason, async (code, name) => {
+  setup.pairing(reason, async (code, name, compare) => {
     const pair = await keys.makeKeys();
-    const { data } = await wire.call('pair', { code, name, key: await keys.publicPoint(pair) });
+    const key = await keys.publicPoint(pair);
+    compare(await keys.keyCode(code, key));
+    const { data } = await wire.call('pair', { code, name, key });
     me = { keys: pair, slot: data.slot, name: data.name };
     await keys.saveIdentity(me);
     await hello();

@@ -75,6 +75,16 @@ export const makeKeys = () => crypto.subtle.generateKey(algorithm, false, ['sign
 
 export const publicPoint = async (keys) => base64url(await crypto.subtle.exportKey('raw', keys.publicKey));
 
+// keyCode is what the box must show of this phone's key while it is being paired, so that nothing in between can replace it:
+// twelve digits of it, made slow to imitate and different for every pairing code.
+export async function keyCode(pairingCode, point) {
+  const key = await crypto.subtle.importKey('raw', fromBase64url(point), 'PBKDF2', false, ['deriveBits']);
+  const salt = utf8(`assent/pair/v1\0${pairingCode}`);
+  const bits = await crypto.subtle.deriveBits({ name: 'PBKDF2', hash: 'SHA-256', salt, iterations: 10_000 }, key, 64);
+  const digits = (new DataView(bits).getBigUint64(0) % 10n ** 12n).toString().padStart(12, '0');
+  return digits.match(/..../g).join(' ');
+}
+
 // sign returns r‖s, as WebCrypto makes it.
 const sign = async (keys, bytes) =>
   base64url(await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-256' }, keys.privateKey, bytes));

@@ -28,7 +28,8 @@ export function untrusted(retry) {
     el('button', { class: 'primary wide', type: 'button', onclick: retry }, 'Try again'));
 }
 
-// pairing asks for the code on the box's screen. pair(code, name) resolves when somebody at the box has accepted.
+// pairing asks for the code on the box's screen. pair(code, name, compare) resolves when somebody at the box has accepted;
+// before that it calls compare with the digits that the box must show.
 export function pairing(reason, pair) {
   const code = el('input', { id: 'code', name: 'code', required: true, maxlength: 16, autocomplete: 'off', spellcheck: 'false', inputmode: 'numeric' });
   const name = el('input', { id: 'name', name: 'name', required: true, maxlength: 24, autocomplete: 'off', placeholder: 'Anna’s phone' });
@@ -42,9 +43,13 @@ export function pairing(reason, pair) {
     event.preventDefault();
     submit.disabled = code.readOnly = name.readOnly = true;
     status.className = 'pair-status waiting';
-    status.textContent = 'Now look at the box: check the name on its screen and hold both buttons to accept this phone.';
+    status.textContent = 'One moment …';
+    const compare = (keyCode) => status.replaceChildren(
+      'Now look at the box. Its screen must show this number and this phone’s name:',
+      el('strong', { class: 'key-code' }, keyCode),
+      'If it does, hold both buttons to accept this phone. If the number is another one, press deny: something in between replaced this phone’s key.');
     try {
-      await pair(code.value.replaceAll(/\s/g, ''), name.value.trim().normalize('NFC'));
+      await pair(code.value.replaceAll(/\s/g, ''), name.value.trim().normalize('NFC'), compare);
     } catch (error) {
       status.className = 'pair-status problem';
       status.textContent = sentence(error.message ?? 'pairing did not work; try again');
@@ -57,7 +62,7 @@ export function pairing(reason, pair) {
     el('ol', { class: 'steps' },
       el('li', {}, 'At the box, hold both buttons for 3 seconds. Its screen shows a code.'),
       el('li', {}, 'Type the code here, and a name for this phone.'),
-      el('li', {}, 'At the box, hold both buttons again to accept.')),
+      el('li', {}, 'Compare the number that both show. If it is the same, hold both buttons at the box again to accept.')),
     form,
     el('p', { class: 'trust' }, 'A phone can ask and take back. Only a press at the box can approve.'));
 }
