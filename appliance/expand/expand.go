@@ -17,8 +17,8 @@ import (
 	"assent.home.arpa/image/card"
 )
 
-// Card makes the data partition of a disk reach to the disk's end, in the table and in the kernel, and reports whether it did not
-// before.
+// Card makes the data partition of a disk reach to the disk's end, in the table and in the kernel, and reports whether it wrote
+// for that, or to mend a torn table.
 func Card(disk string) (bool, error) {
 	f, err := os.OpenFile(disk, os.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -31,7 +31,7 @@ func Card(disk string) (bool, error) {
 	}
 	data, grown, err := Table(f, size)
 	if err != nil || !grown {
-		return false, err
+		return grown, err
 	}
 	if err := tellKernel(f, data); err != nil {
 		return true, err
@@ -45,29 +45,61 @@ type Disk interface {
 	card.Disk
 }
 
-// Table edits the table of a disk of size bytes, and returns the data partition as it is then.
+// Table edits the table of a disk of size bytes, and returns the data partition as it is then, and whether anything was written. A
+// table that a power cut has torn is mended, whatever else there is to do.
 func Table(disk Disk, size int64) (card.Partition, bool, error) {
-	t, err := card.ReadTable(disk)
+	t, torn, err := card.ReadDisk(disk, size)
 	if err != nil {
 		return card.Partition{}, false, err
+	}
+	if err := t.Check(); err != nil {
+		return card.Partition{}, false, err
+	}
+	if torn {
+		if err := t.Repair(disk); err != nil {
+			return card.Partition{}, false, err
+		}
 	}
 	data, err := t.Lookup(card.Data)
 	if err != nil {
-		return card.Partition{}, false, err
+		return card.Partition{}, torn, err
 	}
 	waits, err := modelWaits(io.NewSectionReader(disk, data.Start, data.Size), data.Size)
 	if err != nil || waits {
-		return data, false, err
+		return data, torn, err
 	}
 	changed, err := t.Grow(size)
 	if err != nil || !changed {
-		return data, false, err
+		return data, torn, err
+	}
+	larger, err := t.Lookup(card.Data)
+	if err != nil {
+		return data, torn, err
+	}
+	if err := forget(disk, data, larger); err != nil {
+		return data, torn, err
 	}
 	if err := t.Write(disk); err != nil {
-		return data, false, err
+		return data, torn, err
 	}
-	data, err = t.Lookup(card.Data)
-	return data, true, err
+	return larger, true, nil
+}
+
+// forget wipes the place in which a model's header would be found once the partition is larger. What stands there now is of
+// whoever used the card before: it must not pass for a model that its owner has put there.
+func forget(disk card.Disk, data, larger card.Partition) error {
+	end := larger.Start + larger.Size
+	from := max(data.Start+data.Size, end-card.AreaHeaderBytes)
+	if from >= end {
+		return nil
+	}
+	if _, err := disk.WriteAt(make([]byte, end-from), from); err != nil {
+		return fmt.Errorf("wiping the card's old content: %w", err)
+	}
+	if err := disk.Sync(); err != nil {
+		return fmt.Errorf("wiping the card's old content: %w", err)
+	}
+	return nil
 }
 
 // modelWaits reports whether something waits in the partition's import area, be it damaged.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -129,5 +130,59 @@ func TestDisksThatAreLeftAlone(t *testing.T) {
 	}
 	if _, err := expand.Card(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no disk: %v", err)
+	}
+}
+
+// A table that was torn is mended, and a model that waits does not keep that from being done.
+func TestATornTableIsMended(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		f := disk(t, 100*mib)
+		if _, _, err := expand.Table(f, 100*mib); err != nil {
+			t.Fatal(err)
+		}
+		was := data(t, f)
+		if waits {
+			wait(t, f, was)
+		}
+		if _, err := f.WriteAt([]byte{0xff}, 1024+6*128+56); err != nil { // the label of the last partition
+			t.Fatal(err)
+		}
+		if p, wrote, err := expand.Table(f, 100*mib); err != nil || !wrote || p != was {
+			t.Fatalf("a model waits %v: %+v, %v, %v", waits, p, wrote, err)
+		}
+		if got := data(t, f); got != was {
+			t.Errorf("a model waits %v: %+v became %+v", waits, was, got)
+		}
+	}
+}
+
+// wait puts the header of a model at the end of a partition, whose file system ends before it.
+func wait(t *testing.T, f *os.File, p card.Partition) {
+	t.Helper()
+	header, err := card.Area{Name: "model", Length: 4096, SHA256: sha256.Sum256(nil)}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt(header, p.Start+p.Size-card.AreaHeaderBytes); err != nil {
+		t.Fatal(err)
+	}
+	shrink(t, f, p.Start)
+}
+
+// What a card's former owner left where a model would wait is no model.
+func TestOldContentOfTheCardIsNotAModel(t *testing.T) {
+	reference := disk(t, 100*mib)
+	end, _, err := expand.Table(reference, 100*mib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := disk(t, 100*mib)
+	wait(t, f, end)
+	if _, grown, err := expand.Table(f, 100*mib); err != nil || !grown {
+		t.Fatalf("%v, %v", grown, err)
+	}
+	p := data(t, f)
+	if a, err := card.FindArea(io.NewSectionReader(f, p.Start, p.Size), p.Size, 64<<10); !errors.Is(err, card.ErrNoArea) {
+		t.Errorf("%+v, %v", a, err)
 	}
 }

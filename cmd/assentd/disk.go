@@ -34,7 +34,7 @@ func expandRole(_ context.Context, e env) error {
 	case err != nil:
 		return fmt.Errorf("expand: %w", err)
 	case grown:
-		e.log.Info("the data partition has the rest of the card now")
+		e.log.Info("the partition table was written: the data partition has the rest of the card")
 	}
 	return nil
 }

@@ -21,8 +21,10 @@ var pi5Overlay []byte
 // stub is the program that starts kernel and initial file system out of one file.
 const stub = "usr/lib/systemd/boot/efi/linuxaa64.efi.stub"
 
-// commandLine is what the kernel is told beside the root's hash. The console is the one of the device tree.
-const commandLine = "ro panic=10 quiet loglevel=4 systemd.show_status=error TERM=dumb systemd.import_credentials=no usbcore.authorized_default=0"
+// commandLine is what the kernel is told beside the root's hash. The console is the one of the device tree. With gpt the backup of
+// the partition table counts where power failed while the table was written. Without fsck.repair=yes a damaged file system would
+// only be looked at, refused, and the box started again, for ever: nobody can log in to answer.
+const commandLine = "ro gpt fsck.repair=yes panic=10 quiet loglevel=4 systemd.show_status=error TERM=dumb systemd.import_credentials=no usbcore.authorized_default=0"
 
 // bootPartition makes the boot partition and puts it on the disk.
 func (b *build) bootPartition(ctx context.Context) error {

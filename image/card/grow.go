@@ -45,14 +45,10 @@ func (t *Table) Head() []byte {
 
 // Tail returns the last TailBytes of the disk: the backup.
 func (t *Table) Tail() []byte {
-	le := binary.LittleEndian
-	h := t.header
-	backup := le.Uint64(h[32:])
-	le.PutUint64(h[24:], backup)
-	le.PutUint64(h[32:], 1)
-	le.PutUint64(h[72:], backup-arraySectors)
-	le.PutUint32(h[16:], headerSum(h[:]))
-	return append(t.entries[:len(t.entries):len(t.entries)], h[:]...)
+	b := *t
+	backup := binary.LittleEndian.Uint64(t.header[32:])
+	b.turn(backup, 1, backup-arraySectors)
+	return append(b.entries[:], b.header[:]...)
 }
 
 // Disk is what a table is written to.
@@ -62,7 +58,7 @@ type Disk interface {
 }
 
 // Write writes the table, the backup first. Power may fail in between: the primary header is one sector, which is written
-// whole or not at all, but the entries are not covered by it; a card that is torn there has its backup.
+// whole or not at all, but the entries are not covered by it; a card that is torn there has its backup, and Repair mends it.
 func (t *Table) Write(d Disk) error {
 	if _, err := d.WriteAt(t.Tail(), t.DiskSize()-TailBytes); err != nil {
 		return fmt.Errorf("writing the backup of the partition table: %w", err)
@@ -70,6 +66,11 @@ func (t *Table) Write(d Disk) error {
 	if err := d.Sync(); err != nil {
 		return fmt.Errorf("writing the backup of the partition table: %w", err)
 	}
+	return t.Repair(d)
+}
+
+// Repair writes the table at the disk's beginning. The backup is not touched: until that is done it is the only one.
+func (t *Table) Repair(d Disk) error {
 	if _, err := d.WriteAt(t.Head(), 0); err != nil {
 		return fmt.Errorf("writing the partition table: %w", err)
 	}

@@ -2,6 +2,7 @@ package card
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -44,8 +45,8 @@ type Table struct {
 	entries [entries * entryBytes]byte
 }
 
-// ReadTable reads the table at the beginning of a disk. The error is a *NotCardError where there is none or it is damaged; the
-// backup is not looked at, because what boots from the card does not look at it either.
+// ReadTable reads the table at the beginning of a disk, or of an image. The error is a *NotCardError where there is none or it is
+// damaged; the backup is not looked at: see ReadDisk.
 func ReadTable(r io.ReaderAt) (*Table, error) {
 	t := &Table{}
 	head := make([]byte, HeadBytes)
@@ -59,6 +60,58 @@ func ReadTable(r io.ReaderAt) (*Table, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// ReadDisk reads the table of a disk of size bytes. Where the one at its beginning is damaged, as a power cut in the middle of
+// Write leaves it, the backup at its end counts, as it does for U-Boot and for a kernel that is told gpt; torn says so, and Repair
+// mends it. The error is a *NotCardError where neither is good.
+func ReadDisk(r io.ReaderAt, size int64) (t *Table, torn bool, err error) {
+	t, err = ReadTable(r)
+	var damaged *NotCardError
+	if !errors.As(err, &damaged) {
+		return t, false, err
+	}
+	if backup, failed := readBackup(r, size); failed == nil {
+		return backup, true, nil
+	}
+	return nil, false, err
+}
+
+// readBackup reads the table at the end of a disk of size bytes, and returns it as it stands at the beginning.
+func readBackup(r io.ReaderAt, size int64) (*Table, error) {
+	if size < HeadBytes+TailBytes {
+		return nil, &NotCardError{"it is too small for a partition table"}
+	}
+	at := size/SectorBytes*SectorBytes - TailBytes
+	tail := make([]byte, TailBytes)
+	if _, err := r.ReadAt(tail, at); err != nil {
+		return nil, fmt.Errorf("reading the backup of the partition table: %w", err)
+	}
+	t := &Table{}
+	copy(t.entries[:], tail)
+	copy(t.header[:], tail[len(t.entries):])
+	le := binary.LittleEndian
+	own := uint64(at/SectorBytes) + arraySectors
+	switch h := t.header[:]; {
+	case le.Uint32(h[16:]) != headerSum(h):
+		return nil, &NotCardError{"the backup of its partition table is damaged"}
+	case le.Uint64(h[24:]) != own || le.Uint64(h[32:]) != 1 || le.Uint64(h[72:]) != own-arraySectors:
+		return nil, &NotCardError{"the backup of its partition table is of another disk"}
+	}
+	t.turn(1, own, 2)
+	if _, err := r.ReadAt(t.mbr[:], 0); err != nil {
+		return nil, fmt.Errorf("reading the partition table: %w", err)
+	}
+	return t, t.valid()
+}
+
+// turn makes t's header the one at a place: own and other are where it and its twin are, array where its entries are.
+func (t *Table) turn(own, other, array uint64) {
+	le := binary.LittleEndian
+	le.PutUint64(t.header[24:], own)
+	le.PutUint64(t.header[32:], other)
+	le.PutUint64(t.header[72:], array)
+	le.PutUint32(t.header[16:], headerSum(t.header[:]))
 }
 
 func (t *Table) valid() error {
