@@ -186,6 +186,9 @@ func TestRebootBeginsTheWaitAnew(t *testing.T) {
 	if got := wasted.Wasted(10 * time.Minute).Left(10 * time.Minute); got != 30*time.Second {
 		t.Errorf("the fourth, of which three were before the boot: %v", got)
 	}
+	if got := wasted.Wasted(11 * time.Minute).Left(11 * time.Minute); got != 0 {
+		t.Errorf("ten quiet minutes after the boot forgive nothing: %v", got)
+	}
 	if (policy.Patience{}).Rebooted(now) != (policy.Patience{}) {
 		t.Error("a boot stained a clean slate")
 	}
