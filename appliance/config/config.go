@@ -190,7 +190,7 @@ func (c Config) Validate() error {
 	require(c.Turn.Timeout >= time.Minute && c.Turn.Timeout <= 30*time.Minute, "turn.timeout must be 1m to 30m")
 	require(c.Panel.Display == "ssd1306" || c.Panel.Display == "sh1106", "panel.display must be ssd1306 or sh1106")
 	require(c.Panel.Contrast >= 1 && c.Panel.Contrast <= 255, "panel.contrast must be 1 to 255")
-	require(c.Panel.Approve != "", "panel.approve must name the approve button's line")
+	errs = append(errs, c.Panel.wiring()...)
 	require(c.Search.Kind == "mediawiki" || c.Search.Kind == "searxng", "search.kind must be mediawiki or searxng")
 	u, err := url.Parse(c.Search.URL)
 	require(err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" && !strings.Contains(c.Search.URL, `\`),

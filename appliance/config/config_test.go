@@ -63,12 +63,36 @@ func TestBadFilesAreRefusedWithWhatToDo(t *testing.T) {
 		{"user in url", "[search]\nurl = \"https://wikipedia.org@evil.example/\"\n", "search.url must be"},
 		{"backslash in url", "[search]\nurl = 'https://wikipedia.org\\.evil.example/'\n", "search.url must be"},
 		{"file url", "[search]\nurl = \"file:///etc/passwd\"\n", "search.url must be"},
+		{"one line for two buttons", "[panel]\napprove = \"GPIO17\"\ndeny = \"GPIO17\"\n", "panel.approve and panel.deny name one and the same line"},
+		{"one line, once with its place", "[panel]\napprove = \"GPIO17@fe200000.gpio\"\ndeny = \"GPIO17\"\n", "panel.approve and panel.deny name one and the same line"},
+		{"a lamp on a button", "[panel]\nlamp = \"assent-approve\"\n", "panel.approve and panel.lamp name one and the same line"},
+		{"a lamp on the display", "[panel]\nbus = \"spi0.0\"\ndata = \"GPIO24\"\nlamp = \"GPIO24\"\n", "panel.lamp and panel.data name one and the same line"},
+		{"SPI without its data line", "[panel]\nbus = \"fe204000.spi/spi_master/spi0/spi0.0\"\n", "needs panel.data"},
+		{"reset without data", "[panel]\nreset = \"GPIO25\"\n", "panel.reset is for a display on SPI"},
+		{"SPI's data line on I2C", "[panel]\nbus = \"fe804000.i2c\"\ndata = \"GPIO24\"\n", "panel.data is for a display on SPI"},
+		{"no approve button", "[panel]\napprove = \"\"\n", "panel.approve must name"},
 		{"huge", "# " + strings.Repeat("x", config.MaxBytes), "over the bound"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := config.Load(write(t, tc.text))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestWiringsThatWork(t *testing.T) {
+	for _, tc := range []struct{ name, text string }{
+		{"one button, no lamp", "deny = \"\""},
+		{"one name on two chips", "approve = \"GPIO17@a.gpio\"\ndeny = \"GPIO17@b.gpio\""},
+		{"SPI that resets itself", "bus = \"fe204000.spi/spi_master/spi0/spi0.0\"\ndata = \"GPIO24\""},
+		{"the only SPI bus", "data = \"GPIO24\"\nreset = \"GPIO25\""},
+		{"a bus on a USB plug", "bus = \"1-1:1.0\""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if _, err := config.Parse([]byte("[panel]\n" + tc.text + "\n")); err != nil {
+				t.Error(err)
 			}
 		})
 	}
