@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // On returns the configuration of a new box on the machine with that device tree: Default, and on a Raspberry Pi that the image
 // starts on, the panel as it is wired to the header by the documents. compatible is the property of the tree's root: names, each
@@ -18,6 +21,27 @@ func On(compatible string) Config {
 		}
 	}
 	return c
+}
+
+// Check judges a file's content as each Pi that the image starts on will, since what it leaves out is not the same on all of them.
+func Check(b []byte) error {
+	if _, err := Parse(b); err != nil {
+		return err
+	}
+	for _, name := range pis() {
+		if _, err := On(name).With(b); err != nil {
+			return fmt.Errorf("on a %s, where what the file leaves out is as the documents wire it: %w", strings.TrimPrefix(name, "raspberrypi,"), err)
+		}
+	}
+	return nil
+}
+
+// pis are the Pis that the image starts on, as their device trees call them.
+func pis() []string {
+	return []string{
+		"raspberrypi,3-model-b", "raspberrypi,3-model-b-plus", "raspberrypi,model-zero-2-w",
+		"raspberrypi,4-model-b", "raspberrypi,400", "raspberrypi,5-model-b",
+	}
 }
 
 // header is where the kernel has what is behind a Pi's 40 pins. A device's place is its address as the processor sees it and the

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,5 +51,23 @@ func TestTheOwnersFileComesBeforeTheBoard(t *testing.T) {
 	want.Deny, want.Lamp = "", "GPIO5"
 	if diff := cmp.Diff(want, c.Panel); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestAFileIsJudgedAsEachPiWill(t *testing.T) {
+	for _, tc := range []struct{ name, text, want string }{
+		{"nothing in it", "", ""},
+		{"no panel in it", "[box]\nname = \"Kitchen\"\n", ""},
+		{"a display on SPI that says no bus", "[panel]\ndata = \"GPIO24\"\n", "on a 3-model-b, where what the file leaves out is as the documents wire it: panel.data is for a display on SPI"},
+		{"a button where the lamp is", "[panel]\napprove = \"GPIO22@fe200000.gpio\"\n", "on a 4-model-b, where what the file leaves out is as the documents wire it: panel.approve and panel.lamp"},
+		{"that, with the lamp elsewhere", "[panel]\napprove = \"GPIO22\"\nlamp = \"GPIO17\"\n", ""},
+		{"broken", "[panel]\nx = 1\n", "unknown key panel.x"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := config.Check([]byte(tc.text))
+			if (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
 	}
 }

@@ -230,7 +230,7 @@ func settings(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := config.Parse(b); err != nil {
+	if err := config.Check(b); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return b, nil
