@@ -64,7 +64,7 @@ func TestBarIsFullOnlyAtTheEnd(t *testing.T) {
 
 func TestIdleWandersAndLosesNothing(t *testing.T) {
 	for _, large := range []bool{false, true} {
-		idleWanders(t, screen.Idle{Today: 12, HeadCode: "7F3A-09C", Phones: 2, Note: "clock is unset", Large: large})
+		idleWanders(t, screen.Idle{Today: 12, HeadCode: "8PMZ6TD9", Phones: 2, Note: "clock is unset", Large: large})
 	}
 }
 
@@ -87,7 +87,7 @@ func idleWanders(t *testing.T, i screen.Idle) {
 
 func TestIdleSaysWhatMatters(t *testing.T) {
 	for _, large := range []bool{false, true} {
-		idleSaysWhatMatters(t, screen.Idle{Today: 1, HeadCode: "7F3A", Phones: 1, Large: large})
+		idleSaysWhatMatters(t, screen.Idle{Today: 1, HeadCode: "8PMZ6TD9", Phones: 1, Large: large})
 	}
 }
 

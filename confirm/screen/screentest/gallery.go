@@ -55,7 +55,7 @@ func Gallery() ([]Screen, error) {
 
 func idle() []Screen {
 	draw := func(name string, i screen.Idle) Screen { return Screen{name, screen.DrawIdle(i)} }
-	const head = "7F3A-09C"
+	const head = "8PMZ6TD9"
 	return []Screen{
 		draw("idle", screen.Idle{Today: 3, HeadCode: head, Phones: 2}),
 		draw("idle-note", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "clock is unset"}),
