@@ -11,6 +11,8 @@ FUZZTIME ?= 10s
 ARGS ?=
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E)
 PANELS ?= bin/panels.png
+# What goes through very many faults, and through only some of them under the race detector.
+THOROUGH := ./appliance/audit ./appliance/stick/fat
 
 .PHONY: help run demo test check fuzz bench hil image verify-repro boot-test panels build setup clean
 
@@ -32,7 +34,8 @@ demo: build ## the main job unattended, with its transcript (MODEL=, ENGINE=, AR
 
 test: ## all hermetic tests, race detector on, browser included
 	@.ci/setup test
-	@ASSENT_PYTHON="$$(.ci/python)" ASSENT_ENGINE="$$(go run ./cmd/assent engine path)" ASSENT_BROWSER="$$(command -v chromium || command -v chromium-browser || command -v google-chrome)" go test -race -timeout 15m ./...
+	@export ASSENT_PYTHON="$$(.ci/python)" ASSENT_ENGINE="$$(go run ./cmd/assent engine path)" ASSENT_BROWSER="$$(command -v chromium || command -v chromium-browser || command -v google-chrome)"; \
+	go test -race -timeout 15m ./... && go test -timeout 10m $(THOROUGH)
 
 check: setup ## format, vet, static analysis, known vulnerabilities, boundaries, unit hardening, tidy
 	@out=$$($(GOFUMPT) -l .); [ -z "$$out" ] || { echo "gofumpt would change:"; echo "$$out"; exit 1; }

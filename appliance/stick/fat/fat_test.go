@@ -21,7 +21,7 @@ import (
 	"assent.home.arpa/appliance/stick/sticktest"
 )
 
-var stride = flag.Int("stride", 8, "at every so many writes, in the mean, a stick is pulled out, besides at every sync; 1 is every write")
+var stride = flag.Int("stride", often, "at every so many writes, in the mean, a stick is pulled out, besides at every sync; 1 is every write")
 
 // kinds are volumes of each kind, with what its owner has on it.
 var kinds = []struct {
