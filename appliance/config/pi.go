@@ -25,7 +25,11 @@ func On(compatible string) Config {
 
 // Check judges a file's content as each Pi that the image starts on will, since what it leaves out is not the same on all of them.
 func Check(b []byte) error {
-	if _, err := Parse(b); err != nil {
+	c, err := Parse(b)
+	if err != nil {
+		return err
+	}
+	if err := c.OnBox(); err != nil {
 		return err
 	}
 	for _, name := range pis() {

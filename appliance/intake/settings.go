@@ -76,8 +76,9 @@ func ReadDrop(path string) Drop {
 }
 
 // TakeSettings decides which settings are in force: a drop that is valid and was not taken before, or else the last good ones,
-// or else base, which is also what holds where either says nothing: the defaults of this machine. A drop that is taken becomes the last good settings in store. One that was taken before is not taken
-// again while the last good settings can be read: they may have been changed since, at the box.
+// or else base, which is also what holds where either says nothing: the defaults of this machine. A drop that is taken becomes
+// the last good settings in store. One that was taken before is not taken again while the last good settings can be read: they
+// may have been changed since, at the box.
 func TakeSettings(base config.Config, drop Drop, store Dir) Settings {
 	good, goodErr := readConfig(base, store)
 	problem := ""
@@ -86,7 +87,7 @@ func TakeSettings(base config.Config, drop Drop, store Dir) Settings {
 	}
 	digest := sha256.Sum256(drop.Content)
 	if drop.Content != nil && (goodErr != nil || !seen(store, digest)) {
-		c, err := base.With(drop.Content)
+		c, err := over(base, drop.Content)
 		if err == nil {
 			return Settings{Config: c, Source: FromDrop, Problem: keep(store, drop.Content, digest)}
 		}
@@ -114,7 +115,16 @@ func readConfig(base config.Config, store Dir) (config.Config, error) {
 	if err != nil {
 		return config.Config{}, err
 	}
-	return base.With(b)
+	return over(base, b)
+}
+
+// over reads settings as those of a box.
+func over(base config.Config, b []byte) (config.Config, error) {
+	c, err := base.With(b)
+	if err != nil {
+		return config.Config{}, err
+	}
+	return c, c.OnBox()
 }
 
 func seen(store Dir, digest [sha256.Size]byte) bool {

@@ -52,6 +52,10 @@ func TestWhichSettingsAreInForce(t *testing.T) {
 			{drop(cellar), "", "Cellar", intake.FromDrop, ""},
 		}},
 		{"a broken drop on a new box", []start{{drop("[box\n"), "", "Assent", intake.FromDefaults, "line 2"}}},
+		{"a drop that would have the record elsewhere", []start{
+			{drop("[paths]\nstate = \"/tmp/x\"\n"), "", "Assent", intake.FromDefaults, "paths cannot be changed on a box"},
+			{none, "[paths]\nruntime = \"/tmp/x\"\n", "Assent", intake.FromDefaults, "paths cannot be changed on a box"},
+		}},
 		{"a drop that is over the bound", []start{{drop("# " + strings.Repeat("x", config.MaxBytes)), "", "Assent", intake.FromDefaults, "over the bound"}}},
 		{"a drop that cannot be read", []start{{intake.Drop{Err: syscall.EIO}, "", "Assent", intake.FromDefaults, "cannot be read: input/output error"}}},
 		{"a drop is not taken twice after the settings have changed", []start{
