@@ -33,6 +33,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"assent.home.arpa/appliance/config"
@@ -40,7 +41,29 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-const usage = `usage: assentd gateway | guard | courier | worker CLASS | stick DEVICE | usb-authorise DIR | settings [DROP] | import | model | address | expand | good | network-time | panel-test | check-config | version   [-config FILE]
+const usage = `usage: assentd ROLE [-config FILE]
+
+what systemd starts on a box:
+  gateway            serves the phone page
+  guard              owns panel, keys, record and pairings
+  courier            opens the connections that were approved
+  worker CLASS       makes one call
+  stick DEVICE       writes the record onto one stick
+  usb-authorise DIR  lets a new USB device in, if it is storage or a hub
+  settings [DROP]    puts the settings in force
+  import             takes a model that came with the card
+  model              becomes the engine
+  address            notes where phones reach the box
+  expand             gives the data partition the rest of the card
+  good               tells the boot loader that this start was a good one
+  network-time       ends well where the owner chose to ask the network for the time
+
+for people:
+  panel-test         tries display, buttons and lamp, and asks what you see
+  check-config       judges the settings and prints all of them
+  version            says which program this is
+
+-config FILE is the settings; without it /etc/assent/assent.toml, and where that does not exist what this machine has by itself.
 `
 
 // role is what a subcommand is made of.
@@ -57,14 +80,20 @@ type env struct {
 
 func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	roles := map[string]role{"gateway": gatewayRole, "guard": guardRole, "courier": courierRole, "worker": workerRole, "stick": stickRole, "usb-authorise": usbAuthorise, "settings": settingsRole, "import": importRole, "model": modelRole, "address": addressRole, "expand": expandRole, "good": goodRole, "network-time": networkTime, "panel-test": panelTest, "check-config": checkConfig, "version": version}
+	if len(args) > 0 && slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
+		fmt.Fprint(stdout, usage)
+		return 0
+	}
 	if len(args) == 0 || roles[args[0]] == nil {
 		fmt.Fprint(stderr, usage)
 		return 3
 	}
 	flags := flag.NewFlagSet("assentd "+args[0], flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	file := flags.String("config", "/etc/assent/assent.toml", "configuration `file`; where it does not exist the defaults hold")
-	if err := flags.Parse(args[1:]); err != nil {
+	file := flags.String("config", "/etc/assent/assent.toml", "settings `file`; without this flag that file, and where it does not exist what this machine has by itself")
+	if err := flags.Parse(args[1:]); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
 		return 3
 	}
 	explicit := false

@@ -29,6 +29,8 @@ func TestCommandLine(t *testing.T) {
 		err    string // in standard error
 	}{
 		{"nothing", nil, 3, "", "usage: assentd"},
+		{"a cry for help", []string{"--help"}, 0, "panel-test         tries display", ""},
+		{"help with one role", []string{"check-config", "-h"}, 0, "", "where it does not exist"},
 		{"a role that is none", []string{"approve"}, 3, "", "usage: assentd"},
 		{"an unknown flag", []string{"guard", "-simulate"}, 3, "", "not defined"},
 		{"the effective configuration", []string{"check-config", "-config", good}, 0, "proposals = 4", ""},

@@ -20,6 +20,7 @@ func runBox(ctx context.Context, c console, args []string) error {
 	f.StringVar(&p.model, "model", os.Getenv("MODEL"), "model id or `path` of a .gguf file (default: $MODEL, else the manifest's)")
 	f.StringVar(&p.search, "search", "auto", "where searches go: auto, wikipedia, practice, or the `address` of a SearXNG")
 	f.BoolVar(&p.recite, "scripted", false, "use the scripted test model")
+	f.StringVar(&p.file, "config", "", "settings `file` to try, as for a box (large, dwell, slow, rotate, contrast, …); where phones connect, which model\nand where searches go are said by the other flags")
 	terminal := f.Bool("terminal", false, "draw the panel in this terminal as well")
 	if err := parse(f, args); err != nil {
 		return err

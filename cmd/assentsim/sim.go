@@ -43,6 +43,7 @@ type plan struct {
 	model  string
 	search string
 	recite bool
+	file   string               // settings, may be empty
 	tune   func(*config.Config) // may be nil
 	errLog io.Writer
 }
@@ -158,6 +159,11 @@ func (s *sim) configure(p plan) (string, error) {
 	}
 	c := config.Default()
 	c.Box.Name = "Assent (simulated)"
+	if p.file != "" {
+		if c, err = c.WithFile(p.file); err != nil {
+			return "", err
+		}
+	}
 	c.Gateway.Listen = p.listen
 	c.Model.Name, c.Model.Dialect, c.Model.Context = s.model.name, s.model.dialect, s.model.context
 	c.Search = s.search.config
