@@ -14,6 +14,7 @@ type prompt struct {
 	pages  []screen.Page
 	course Course
 	shown  time.Duration        // mono: acknowledgement of the last page
+	held   time.Duration        // mono: both buttons were held for its time, and a tap on approve is all that lacks; or zero
 	reply  chan<- AdminDecision // holds one; nil for the panel's own prompt; for whoever performs the actions
 }
 
@@ -36,6 +37,16 @@ type pairing struct {
 type taps struct {
 	n    int
 	last time.Duration // mono
+}
+
+// adminWords is what the glass says of how a prompt ended. What was confirmed may yet fail.
+var adminWords = [...]string{
+	AdminConfirmed:   "CONFIRMED",
+	AdminDenied:      "REFUSED",
+	AdminExpired:     "EXPIRED",
+	AdminWithdrawn:   "WITHDRAWN",
+	AdminPanicked:    "DROPPED",
+	AdminDisplayLost: "NOT SHOWN",
 }
 
 // gestureTaps is the gesture of a box with one button.
@@ -79,6 +90,7 @@ func (m *machine) countTap(ev device.Event) {
 // while, administrative prompts.
 func (m *machine) gestureMade() {
 	m.gesture = m.now.boot + m.rules.Gesture
+	m.doubt.recent = [doubts]time.Duration{} // those presses were meant
 	if m.frozen {
 		m.show(thaw(m.large))
 		return
@@ -137,7 +149,11 @@ func (m *machine) show(p *prompt) {
 // adminEdge starts the hold of both buttons on the last page. A tap on approve alone turns pages, one on deny alone is a no.
 func (m *machine) adminEdge(ev device.Event) {
 	m.hold = hold{}
-	switch {
+	switch p := m.prompt; {
+	case p.held != 0 && isPress(ev, device.Deny):
+		p.held = 0
+	case p.held != 0 && isRelease(ev, device.Approve) && m.tapped(device.Approve, device.Deny, p.held):
+		m.endPrompt(AdminConfirmed, CauseConfirmed)
 	case ev.Edge == device.Press && m.allUp() && m.lastPage():
 		from := m.readAt()
 		for _, b := range m.needed() {
@@ -149,6 +165,16 @@ func (m *machine) adminEdge(ev device.Event) {
 	case isRelease(ev, device.Deny) && m.tapped(device.Deny, device.Approve, m.glass.shown):
 		m.endPrompt(AdminDenied, CauseDenied)
 	}
+}
+
+// promptHeld is a hold of both buttons that is complete. A release of the box takes a tap on approve besides, which lines that move
+// to and fro together do not give.
+func (m *machine) promptHeld() {
+	if m.prompt.req.Kind == AdminUnfreeze && m.kit.deny {
+		m.prompt.held, m.hold = m.now.mono, hold{}
+		return
+	}
+	m.endPrompt(AdminConfirmed, CauseConfirmed)
 }
 
 // tapped reports whether the release of b ends a press of b alone, begun at from or later.
@@ -165,12 +191,9 @@ func (m *machine) endPrompt(o AdminOutcome, cause Cause) {
 		d.Pressed, d.Completed = m.hold.from, m.now.mono
 	}
 	m.do(answer{p, d})
-	m.result, m.reason = "REFUSED", nil
-	switch {
-	case o == AdminConfirmed && p.req.Kind == AdminExport:
-		m.result = "COPYING" // whoever reads that it is done pulls the stick out
-	case o == AdminConfirmed:
-		m.result = "DONE"
+	m.result, m.reason = adminWords[o], nil
+	if o == AdminConfirmed && p.req.Kind == AdminExport {
+		m.result = "COPYING" // whoever reads anything else pulls the stick out
 	}
 	m.to(StateResult, m.now.boot+m.rules.Result, cause)
 	m.prompt = nil
@@ -204,6 +227,5 @@ func (m *machine) panic() {
 func (m *machine) freeze() {
 	m.drop(Panicked, AdminPanicked, CausePanicked)
 	m.do(revokeAll{})
-	m.held.active = false
 	m.frozen, m.idleRev = true, m.idleRev+1
 }

@@ -269,6 +269,11 @@ func TestPanicDropsAndFreezes(t *testing.T) {
 		b.hands.Wait(2 * time.Second)
 		b.ask(request(5)).want(confirm.Panicked)
 		b.hands.HoldBoth(3100 * time.Millisecond)
+		if b.noticed(confirm.Unfrozen) != 0 {
+			t.Error("released without the tap that the glass asks for")
+		}
+		b.hands.Wait(time.Second)
+		b.hands.Tap(approve)
 		if b.noticed(confirm.Unfrozen) != 1 {
 			t.Fatal("not released at the box")
 		}
@@ -294,10 +299,6 @@ func TestPanicIsDenyAlone(t *testing.T) {
 	inBox(t, func(b *box) {
 		b.hands.HoldBoth(6 * time.Second)
 		b.hands.Hold(deny, 4900*time.Millisecond)
-		b.buttons.Lose(deny, 1)
-		b.hands.Press(deny)
-		b.hands.Wait(6 * time.Second)
-		b.hands.Release(deny)
 		b.hands.Press(deny)
 		b.hands.Wait(time.Second)
 		b.buttons.Lose(deny, 1)
@@ -363,7 +364,7 @@ func TestDisplayWithoutAcknowledgementArmsByChallenge(t *testing.T) {
 		p := b.ask(r)
 		b.reach()
 		b.read(r)
-		b.hands.Hold(approve, fullHold)
+		b.hands.Hold(approve, fullHold) // is asked for taps instead
 		p.undecided()
 		b.hands.Wait(2 * time.Second)
 		b.passChallenge()
@@ -379,7 +380,7 @@ func TestDisplayWithoutAcknowledgementArmsByChallenge(t *testing.T) {
 		b.reach()
 		b.read(r)
 		b.hands.Tap(approve)
-		for range 3 {
+		for range 2 {
 			p.undecided()
 			for range 9 { // more taps than it can have asked for
 				b.hands.Tap(approve)
@@ -427,6 +428,10 @@ func TestDwell(t *testing.T) {
 				p := b.ask(r)
 				b.reach()
 				b.read(r)
+				b.hands.Tap(approve)
+				b.hands.Wait(time.Second)
+				b.passChallenge()
+				b.hands.Wait(2 * time.Second)
 				tt.do(b)
 				if !tt.want {
 					p.undecided()

@@ -14,6 +14,9 @@ type card struct {
 	pages   []screen.Page
 	digest  [32]byte
 	fronted time.Duration   // boot
+	window  time.Duration   // boot: until when it may be read, from when it was first opened on; zero while nobody has
+	hasty   bool            // a press came before a page could be read
+	wary    bool            // it takes the number of taps: presses came too early more than once, or what was no tap made it begin again
 	came    time.Duration   // mono: acknowledgement of its announcement; from then on deny means this card
 	shown   time.Duration   // mono: acknowledgement of the last page
 	course  Course          // while it was in front
@@ -59,22 +62,36 @@ func (m *machine) refuse(c *card, o Outcome) {
 	m.do(decide{c, Decision{Outcome: o, Pages: c.pages, ScreenDigest: c.digest}})
 }
 
-// end decides the front card. Approved is said in one place only, when a hold completes.
-func (m *machine) end(d Decision) {
+// end decides the front card. Approved is said in one place only, when a hold that is complete is let go.
+func (m *machine) end(d Decision) { m.endFor(d, d.Outcome.cause(), resultWords[d.Outcome]) }
+
+// notTaken ends the front card without approval, since nobody can say what the buttons do.
+func (m *machine) notTaken(cause Cause, reason ...string) {
+	m.endFor(Decision{Outcome: DisplayLost}, cause, notApproved, reason...)
+}
+
+// notApproved is what the glass says, with the reason, of a card that somebody may have meant to approve.
+const notApproved = "NOT APPROVED"
+
+func (m *machine) endFor(d Decision, cause Cause, words string, reason ...string) {
 	c := m.front
-	d.Pages, d.ScreenDigest, d.Fronted, d.Shown, d.Course = c.pages, c.digest, c.fronted, c.shown, m.closing(d.Outcome.cause())
+	d.Pages, d.ScreenDigest, d.Fronted, d.Shown, d.Course = c.pages, c.digest, c.fronted, c.shown, m.closing(cause)
 	if d.Outcome == Approved {
 		m.do(approve{c, d})
 	} else {
 		d.Expires = m.until
 		m.do(decide{c, d})
 	}
-	m.result, m.reason = resultWords[d.Outcome], nil
-	m.to(StateResult, m.now.boot+m.rules.Result, d.Outcome.cause())
-	m.front = nil
+	stay := m.rules.Result
+	if len(reason) > 0 {
+		stay = m.rules.Reason
+	}
+	m.result, m.reason = words, reason
+	m.to(StateResult, m.now.boot+stay, cause)
+	m.front, m.turn = nil, 0
 }
 
-func (m *machine) deny(ev device.Event) { m.end(Decision{Outcome: Denied, Pressed: ev.Mono}) }
+func (m *machine) deny(pressed time.Duration) { m.end(Decision{Outcome: Denied, Pressed: pressed}) }
 
 func isPress(ev device.Event, b device.Button) bool {
 	return ev.Edge == device.Press && ev.Button == b
@@ -86,8 +103,12 @@ func isRelease(ev device.Event, b device.Button) bool {
 
 func (m *machine) waitingEdge(ev device.Event) {
 	if isPress(ev, device.Approve) {
+		c := m.front
+		if c.window == 0 {
+			c.window = m.now.boot + m.rules.window(c.pages)
+		}
 		m.page, m.challenge = 0, challenge{}
-		m.to(StateReading, m.now.boot+m.rules.window(m.front.pages), CauseOpened)
+		m.to(StateReading, c.window, CauseOpened)
 	}
 }
 
@@ -98,7 +119,7 @@ func (m *machine) readingEdge(ev device.Event) {
 			m.page++
 			return
 		}
-		if !m.kit.readsBack && !m.challenge.passed {
+		if m.challenged() {
 			m.startChallenge(0)
 			return
 		}
@@ -128,7 +149,7 @@ func (m *machine) readAt() time.Duration {
 // armedFrom is the moment from which a press begins a hold, if all else that it needs is there.
 func (m *machine) armedFrom() (time.Duration, bool) {
 	l := m.line(device.Approve)
-	if !m.visible() || !m.lastPage() || !l.up || !m.kit.readsBack && !m.challenge.passed {
+	if !m.visible() || !m.lastPage() || !l.up || m.challenged() {
 		return 0, false
 	}
 	return max(m.readAt(), l.upAt), true
@@ -154,18 +175,25 @@ func (m *machine) ready() bool {
 	if m.state != StateReading {
 		return true
 	}
-	return m.visible() && m.now.mono >= m.readAt() && (!m.lastPage() || !m.kit.readsBack && !m.challenge.passed)
+	return m.visible() && m.now.mono >= m.readAt() && (!m.lastPage() || m.challenged())
 }
 
 // challenge asks for a number of taps that only somebody who sees the glass can know.
 type challenge struct {
 	want, taps, failed int
 	last               time.Duration // mono: the last edge of a tap
+	spoiled            bool          // one of the taps was none
 	passed             bool
 }
 
 // maxFailed is how many wrong numbers of taps end the card: a blind guess is right one time in three.
-const maxFailed = 3
+const maxFailed = 2
+
+// challenged reports whether the card asks for taps before anything approves it: where nobody knows what the glass shows, where
+// moments count that a bad contact also makes, and while the button does what no finger does.
+func (m *machine) challenged() bool {
+	return (!m.kit.readsBack || m.rules.Dwell != 0 || m.doubted()) && !m.challenge.passed
+}
 
 // startChallenge asks for 2 to 4 taps.
 func (m *machine) startChallenge(failed int) {
@@ -177,9 +205,13 @@ func (m *machine) challengeEdge(ev device.Event) {
 	switch {
 	case isPress(ev, device.Deny):
 		m.endPrompt(AdminDenied, CauseDenied)
-	case ev.Button == device.Approve:
-		if ev.Edge == device.Press {
-			m.challenge.taps++
+	case isPress(ev, device.Approve):
+		m.challenge.taps++
+		m.challenge.last = ev.Mono
+	case isRelease(ev, device.Approve):
+		l := m.line(device.Approve)
+		if l.since > m.glass.shown && ev.Mono-l.since >= m.rules.Linger {
+			m.challenge.spoiled = true
 		}
 		m.challenge.last = ev.Mono
 	}
@@ -200,7 +232,7 @@ func (m *machine) tickChallenge() {
 	}
 	c := &m.challenge
 	switch {
-	case c.taps == c.want:
+	case c.taps == c.want && !c.spoiled:
 		c.passed = true
 		if m.front != nil {
 			m.to(StateReading, m.until, CausePassed)
@@ -210,7 +242,7 @@ func (m *machine) tickChallenge() {
 	case c.failed+1 < maxFailed:
 		m.startChallenge(c.failed + 1)
 	case m.front != nil:
-		m.end(Decision{Outcome: DisplayLost})
+		m.notTaken(CauseFailed, "wrong number", "of taps")
 	default:
 		m.endPrompt(AdminDenied, CauseFailed)
 	}

@@ -46,8 +46,8 @@ const (
 	CauseNotDrawn      Cause = 37
 	CauseBack          Cause = 38
 	CauseLinesClosed   Cause = 39
-	CauseHeldOn        Cause = 40 // after the approval, which was taken back
-	CauseHoldBroken    Cause = 41 // as turned out after the approval, which was taken back
+	CauseHeldOn        Cause = 40 // a hold that was complete
+	CauseHoldBroken    Cause = 41 // as turned out when it was complete
 	CauseNotice        Cause = 42 // the box has something to say
 	CauseNoticeRead    Cause = 43
 	CauseNoticeChanged Cause = 44

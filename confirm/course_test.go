@@ -126,8 +126,8 @@ func TestCourseIsBounded(t *testing.T) {
 		if len(c.Presses) != confirm.MaxPresses {
 			t.Fatalf("%d edges", len(c.Presses))
 		}
-		if last := c.Presses[len(c.Presses)-1]; last.Edge != device.Press || last.Button != approve {
-			t.Errorf("the newest edge is %+v, and not the press that approved", last)
+		if last := c.Presses[len(c.Presses)-1]; last.Edge != device.Release || last.Button != approve {
+			t.Errorf("the newest edge is %+v, and not the release that approved", last)
 		}
 	})
 }

@@ -65,7 +65,7 @@ type Outcome uint8
 
 // The outcomes. Do not renumber: the numbers are in the audit.
 const (
-	Approved      Outcome = 1 // held at the box; the decision has a receipt
+	Approved      Outcome = 1 // held at the box, and let go; the decision has a receipt
 	Denied        Outcome = 2 // somebody at the box said no
 	Expired       Outcome = 3 // opened, and not decided in time
 	ExpiredUnseen Outcome = 4 // nobody opened it
@@ -108,7 +108,7 @@ type Mode uint8
 const (
 	ModeHold      Mode = 1
 	ModeDwell     Mode = 2 // tap, countdown, tap
-	ModeChallenge Mode = 3 // a shown number of taps before it, since the display cannot be read back
+	ModeChallenge Mode = 3 // a shown number of taps before the hold
 )
 
 // AdminKind names an administrative prompt. The zero value is invalid.
@@ -182,13 +182,14 @@ const (
 	Unfrozen      NoticeKind = 4 // both buttons were held at the box; persist that
 	PanelLost     NoticeKind = 5 // the display stopped acknowledging
 	PanelBack     NoticeKind = 6
-	ButtonsLost   NoticeKind = 7 // their lines closed; nothing can be approved until a restart
-	HoldRevoked   NoticeKind = 8 // Inv's receipt was revoked after the mint: the hold was not what it seemed
-	BulletinRead  NoticeKind = 9 // somebody at the box has closed Bulletin
+	ButtonsLost   NoticeKind = 7  // their lines closed; nothing can be approved until a restart
+	HoldRevoked   NoticeKind = 8  // the hold on Inv was complete and never let go: it was given no receipt
+	BulletinRead  NoticeKind = 9  // somebody at the box has closed Bulletin
+	ButtonDoubted NoticeKind = 10 // approve does what no finger does; for a while cards ask for taps
 )
 
 var noticeNames = [...]string{
-	"invalid", "pairing_opened", "pairing_closed", "panic", "unfrozen", "panel_lost", "panel_back", "buttons_lost", "hold_revoked", "bulletin_read",
+	"invalid", "pairing_opened", "pairing_closed", "panic", "unfrozen", "panel_lost", "panel_back", "buttons_lost", "hold_revoked", "bulletin_read", "button_doubted",
 }
 
 func (k NoticeKind) String() string {

@@ -12,16 +12,25 @@
 // A card first waits (180 s from NEXT REQUEST on, nothing can arm) until a tap on approve opens it. Reading then lasts 60 s, and
 // 6 s more for each page beyond two, at most 300 s, but never less than twice what its pages must stay on the glass: what may be
 // asked can be read. A card that would need more than a quarter of an hour is refused before it is shown. A tap
-// turns a page once the page was on the glass for 700 ms and 15 ms for each of its code points. The last page arms when it, too, had its time and the approve line was seen up after it was drawn. Then a hold
-// of 1.5 s completes, if the line is still down, the glass acknowledged the full bar, and the deadline has not passed. A hold that goes
-// on to 6 s looks like a stuck or taped button, and so does one whose end no edge told by then: its receipt is revoked. A press on
-// deny denies the card, from its announcement on and whichever page is being drawn; deny alone for 5 s is panic. A change of
-// card shows NEXT REQUEST for 1 s in which edges are thrown away.
+// turns a page once the page was on the glass for 700 ms and 15 ms for each of its code points; a press before the last page that
+// lasts a second is no tap, and the card is announced again. The last page arms when it, too, had its time and the approve line was
+// seen up after it was drawn. Then a hold of 1.5 s completes, if the line is still down, the glass acknowledged the full bar, and the
+// deadline has not passed. The glass says LET GO, and the receipt is made when the release is seen: a hold that goes on to 6 s looks
+// like a stuck or taped button, and so does one whose end no edge told by then; the card ends without approval. A press on
+// deny denies the card, from its announcement on and whichever page is being drawn, and deny for 5 s is panic, whatever approve does
+// meanwhile, unless both went down as one gesture. Levels that say for 2 s that deny is down are believed without an edge. A change
+// of card shows NEXT REQUEST for 1 s in which edges are thrown away.
+//
+// A loose contact presses, too. Three presses within a minute that no finger has a reason for (on the idle screen, NEXT REQUEST or an
+// outcome, too early or too long on a page) make the button doubtful until ten minutes have passed without another: a card then asks
+// for 2 to 4 taps before the hold, as it does on a display that cannot be read back, in the dwell, and where this card alone met
+// such presses. Two wrong numbers end it. A tap, a pause and a hold are all that a card of one page takes: there, a contact that
+// goes bad as the card comes may still be taken for a finger.
 //
 // While nothing else needs the glass it shows what the box has to say (Bulletin), until a press turns its pages and closes it; that
 // press does nothing else.
 //
-// An administrative prompt is read in the same way, page by page; on its last page both buttons are held for 3 s.
+// An administrative prompt is read in the same way, page by page; on its last page both buttons are held for 3 s. The release of a freeze takes a tap on approve after that.
 //
 // Whatever makes it doubtful what the glass shows or what the finger did ends in fewer rights, never in more: a draw without an
 // acknowledgement ends the card, an edge older than the acknowledgement of what is shown is ignored, a gap in the edge count or

@@ -1,7 +1,6 @@
 package confirm_test
 
 import (
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,43 +24,6 @@ func TestDenyCountsWhileTheNextPageIsDrawn(t *testing.T) {
 		}
 		b.hands.Press(deny)
 		p.want(confirm.Denied)
-	})
-}
-
-// TestALostReleaseRevokes: the hold completed, and no edge ever said that it ended. A release was lost, and nobody can say whether
-// it was the one before the mint.
-func TestALostReleaseRevokes(t *testing.T) {
-	inBox(t, func(b *box) {
-		r := request(1)
-		p, next := b.ask(r), b.ask(request(2))
-		b.reach()
-		b.read(r)
-		b.hands.Press(approve)
-		b.hands.Wait(1550 * time.Millisecond)
-		d := p.want(confirm.Approved)
-		b.buttons.Lose(approve, 1)
-		b.hands.Release(approve)
-		b.hands.Wait(4400 * time.Millisecond)
-		if b.noticed(confirm.HoldRevoked) != 0 {
-			t.Fatal("revoked before it was due")
-		}
-		b.hands.Wait(100 * time.Millisecond)
-		if _, err := b.desk.Redeem(d.Receipt, binding(r)); !errors.Is(err, confirm.ErrReceiptRevoked) {
-			t.Errorf("redeem says %v", err)
-		}
-		next.undecided()
-		told := 0
-		for _, tr := range b.transitions() {
-			if tr.From == tr.To {
-				told++
-				if tr.Inv != r.Inv {
-					t.Errorf("the journal blames card %v for the hold on card %v", tr.Inv, r.Inv)
-				}
-			}
-		}
-		if told != 1 {
-			t.Errorf("the journal tells of %d revocations", told)
-		}
 	})
 }
 

@@ -39,10 +39,10 @@ func places() []place {
 	reading := slices.Concat(waiting, on(pressApprove, pressApprove))
 	armed := slices.Concat(reading, on(toRead))
 	holding := slices.Concat(armed, on(pressApprove))
-	approved := slices.Concat(holding, on(toHold))
+	held := slices.Concat(holding, on(toHold))
 	second := slices.Concat(on(dealTwo, dealOne, toNext, pressApprove, pressApprove, toRead, pressApprove, pressApprove))
-	counting := slices.Concat(armed, on(pressApprove, toTap, pressApprove))
 	challenged := slices.Concat(armed, on(pressApprove, pressApprove))
+	counting := slices.Concat(challenged, on(pressApprove, pressApprove, pressApprove, pressApprove, toLater, toRead, pressApprove, toTap, pressApprove))
 	tapped := slices.Concat(challenged, on(pressApprove, pressApprove, pressApprove, pressApprove))
 	paired := on(pressApprove, pressDeny, toHold, pressApprove, pressDeny)
 	prompted := slices.Concat(paired, on(asked, toRead))
@@ -57,19 +57,22 @@ func places() []place {
 		{"nearly held", hold, both, slices.Concat(holding, []moment{{toHold, -time.Millisecond}})},
 		{"holding, let go unseen", hold, both, slices.Concat(holding, on(approveLost, approveLost))},
 		{"holding, let go untold", hold, both, slices.Concat(holding, on(approveLate, approveLate))},
-		{"approved, still down", hold, both, approved},
+		{"held, still down", hold, both, held},
+		{"held, let go untold", hold, both, slices.Concat(held, on(approveLate))},
+		{"approved", hold, both, slices.Concat(held, on(pressApprove))},
 		{"pairing", hold, both, paired},
 		{"prompt", hold, both, prompted},
 		{"prompt, held", hold, both, slices.Concat(prompted, on(pressApprove, pressDeny))},
 		{"deny held", hold, both, on(dealOne, dealTwo, toNext, pressDeny)},
 		{"frozen", hold, both, on(frozenByGuard)},
+		{"nearly thawed", hold, both, on(frozenByGuard, pressApprove, pressDeny, toHold, pressApprove, pressDeny, toRead, pressApprove, pressDeny, toHold, pressApprove, pressDeny)},
 		{"lost", hold, both, slices.Concat(waiting, on(busFails, pressApprove))},
 		{"one button, armed", hold, one, armed},
 		{"one button, holding", hold, one, holding},
 		{"challenge", hold, blind, challenged},
 		{"challenge, tapped", hold, blind, tapped},
 		{"bulletin", hold, both, on(newBulletins)},
-		{"dwell, armed", dwell, both, armed},
+		{"dwell, challenge", dwell, both, challenged},
 		{"dwell, counting", dwell, both, counting},
 		{"dwell, counted", dwell, both, slices.Concat(counting, on(toHold, pressApprove))},
 	}

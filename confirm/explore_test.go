@@ -20,7 +20,7 @@ import (
 const (
 	walks        = 180
 	eventsAWalk  = 900
-	minApprovals = 100 // a walk that never approves would prove nothing
+	minApprovals = 40 // a walk that never approves would prove nothing
 )
 
 // world is the box around the machine.
@@ -62,10 +62,12 @@ type observer struct {
 	page   int
 	since  time.Duration // mono
 	glass  []byte
-	press  device.Event  // last edge of approve that arrived
-	sound  bool          // it fits the one before
-	upSeen time.Duration // mono: a release arrived, or a level was up
-	slept  time.Duration // mono: last suspend
+	edges  [2]device.Event // last edges of approve that arrived, the newest first
+	sound  [2]bool         // they fit the ones before
+	agreed time.Duration   // mono: approve was last read as down
+	upSeen time.Duration   // mono: a release arrived, or a level was up, before the last press
+	up     time.Duration   // mono: likewise, by now
+	slept  time.Duration   // mono: last suspend
 	frozen bool
 	gone   bool
 }
@@ -93,7 +95,8 @@ func TestExploredPressesAreEarned(t *testing.T) {
 func newWorld(t *testing.T, seed uint64) *world {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	rules := DefaultTimings()
-	rules.Waiting = 20 * time.Second // nothing can arm then, and it is the dearest time to draw
+	rules.Doubt, rules.Trust = 10*time.Second, 10*time.Second // or it would do nothing but tap
+	rules.Waiting = 20 * time.Second                          // nothing can arm then, and it is the dearest time to draw
 	return &world{
 		t: t, rng: rng, m: newMachine(rules, kit{deny: true, readsBack: true}, false), max: eventsAWalk,
 		now: instant{boot: time.Hour, mono: time.Hour}, cards: map[*card]*watched{},
@@ -237,10 +240,13 @@ func (w *world) loseEdges() {
 func (w *world) deliver() {
 	for _, ev := range w.queue {
 		if ev.Button == device.Approve {
-			w.o.sound = ev.Seq == w.o.press.Seq+1 && ev.Edge != w.o.press.Edge
-			w.o.press = ev
-			if ev.Edge == device.Release && w.o.sound {
-				w.o.upSeen = ev.Mono
+			o := &w.o
+			o.sound = [2]bool{ev.Seq == o.edges[0].Seq+1 && ev.Edge != o.edges[0].Edge, o.sound[0]}
+			o.edges = [2]device.Event{ev, o.edges[0]}
+			if ev.Edge == device.Press {
+				o.upSeen = o.up
+			} else if o.sound[0] {
+				o.up = ev.Mono
 			}
 		}
 		w.step(edge{ev})
@@ -309,7 +315,9 @@ func (w *world) step(ev event) {
 			w.deliver()
 			up := !w.contact[device.Approve]
 			if up {
-				w.o.upSeen = w.now.mono
+				w.o.up = w.now.mono
+			} else {
+				w.o.agreed = w.now.mono
 			}
 			w.step(level{approve: !up, deny: w.contact[device.Deny]})
 		case decide:
@@ -356,15 +364,16 @@ func (w *world) earned(c *card, d Decision) {
 		}
 		check(longest >= rules.onGlass(p.CodePoints), fmt.Sprintf("page %d was shown for %v", i+1, longest))
 	}
-	check(o.press.Edge == device.Press && o.sound, "the last edge is no sound press")
-	check(w.contact[device.Approve], "the button is up")
-	check(w.now.mono-o.press.Mono >= rules.Hold, "the hold is too short")
-	check(w.now.mono-o.press.Mono < rules.Revoke, "the button looks stuck")
-	check(o.press.Mono >= seen.lastAck+rules.onGlass(c.pages[last].CodePoints), "the hold began before the last page had its time")
+	release, press := o.edges[0], o.edges[1]
+	check(release.Edge == device.Release && o.sound[0] && press.Edge == device.Press && o.sound[1], "the last edges are no press that was let go")
+	check(o.agreed >= d.Completed && o.agreed <= release.Mono, "the button was up")
+	check(d.Completed-press.Mono >= rules.Hold && release.Mono >= d.Completed, "the hold is too short")
+	check(release.Mono-press.Mono < rules.Revoke, "the button looks stuck")
+	check(press.Mono >= seen.lastAck+rules.onGlass(c.pages[last].CodePoints), "the hold began before the last page had its time")
 	check(o.upSeen >= seen.lastAck, "the line was not seen up after the last page came on the glass")
-	check(o.press.Mono >= o.slept && seen.lastAck >= o.slept, "the box slept in between")
-	check(w.now.boot < seen.first+rules.reading(len(c.pages)), "the deadline has passed")
-	check(d.Pressed == o.press.Mono && d.Completed == w.now.mono, "the decision tells of another press")
+	check(press.Mono >= o.slept && seen.lastAck >= o.slept, "the box slept in between")
+	check(w.now.boot-(w.now.mono-d.Completed) < seen.first+rules.reading(len(c.pages)), "the deadline has passed")
+	check(d.Pressed == press.Mono && d.Completed <= w.now.mono, "the decision tells of another press")
 	// A draw that was under way when the box fell asleep does not count for the machine; the next one does.
 	check(d.Shown >= seen.lastAck && d.Shown <= d.Pressed, "the decision tells of another draw")
 	check(d.ScreenDigest == screen.Digest(c.pages), "the decision names another screen")

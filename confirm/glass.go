@@ -70,7 +70,7 @@ func (m *machine) look() look {
 	case StatePairing:
 		l.left, l.rev = m.left(), m.idleRev
 	case StateAdmin:
-		l.left, l.bar = m.left(), m.bar()
+		l.left, l.bar, l.ready = m.left(), m.bar(), m.prompt.held != 0
 	}
 	return l
 }
@@ -103,9 +103,9 @@ func (m *machine) render(l look) (device.Frame, error) {
 		}), nil
 	case StateReading:
 		last := l.page == len(m.front.pages)-1
-		return screen.DrawReading(m.front.pages[l.page], left, last, l.ready, float64(l.bar)/100), nil
+		return screen.DrawReading(m.front.pages[l.page], left, last, l.ready, float64(l.bar)/100, m.doneHint()), nil
 	case StateChallenge:
-		return screen.DrawNotice(fmt.Sprintf("TAP %d TIMES", m.challenge.want), "then wait"), nil
+		return screen.DrawNotice(fmt.Sprintf("TAP %d TIMES", m.challenge.want), m.challengeLines()...), nil
 	case StateResult:
 		return screen.DrawNotice(m.result, m.reason...), nil
 	case StatePairing:
@@ -123,12 +123,33 @@ func (m *machine) render(l look) (device.Frame, error) {
 	}
 	idle := m.idle
 	idle.Shift, idle.Frozen, idle.Large = l.shift, m.frozen, m.large
+	if m.doubt.until != 0 && idle.Note == "" {
+		idle.Note, idle.Hint = "BUTTON TROUBLE?", "IT ASKS FOR TAPS"
+	}
 	return screen.DrawIdle(idle), nil
+}
+
+// doneHint says what is to be done at the full bar.
+func (m *machine) doneHint() string {
+	if m.rules.Dwell != 0 {
+		return "TAP NOW"
+	}
+	return "LET GO"
+}
+
+// challengeLines says what to do after the taps, and why they are asked for where that is new.
+func (m *machine) challengeLines() []string {
+	if m.front != nil && m.doubted() && m.kit.readsBack && m.rules.Dwell == 0 {
+		return []string{"then wait", "button trouble?"}
+	}
+	return []string{"then wait"}
 }
 
 // adminHint says what the buttons do on a page of a prompt.
 func (m *machine) adminHint() string {
 	switch {
+	case m.prompt.held != 0:
+		return "NOW TAP APPROVE"
 	case !m.lastPage():
 		return "TAP: NEXT PAGE"
 	case m.kit.deny:

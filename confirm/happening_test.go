@@ -41,6 +41,7 @@ const (
 	busAnswers
 	busFails
 	levelFault
+	looked // at the levels, as happens once a second
 	newIdle
 	asked
 	unasked
@@ -54,7 +55,7 @@ const (
 var happeningNames = [happenings]string{
 	"approve", "deny", "read", "hold", "next", "tap", "later", "panic", "revoke", "window", "deal one", "deal two", "deal other",
 	"approve lost", "approve late", "deny lost", "deny late", "arrive", "withdraw front", "withdraw other", "sleep", "sleep long",
-	"bus hangs", "bus answers", "bus fails", "level fault", "idle", "ask", "unask", "freeze", "codes", "bulletins", "lines close",
+	"bus hangs", "bus answers", "bus fails", "level fault", "look", "idle", "ask", "unask", "freeze", "codes", "bulletins", "lines close",
 }
 
 func (h happening) String() string { return happeningNames[h] }
@@ -174,6 +175,10 @@ func (r *room) interfere(h happening) bool {
 		r.bus = fails
 	case levelFault:
 		r.j.unread = !r.j.unread
+	case looked:
+		r.probes = true
+		r.answerProbes()
+		r.j.after(r.now, false)
 	case newIdle:
 		r.step(setIdle{})
 	case asked:

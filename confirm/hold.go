@@ -16,6 +16,9 @@ type hold struct {
 	first  time.Duration // mono: press of the first tap
 	second time.Duration // mono: press of the second tap
 	done   bool          // the second tap ended
+
+	completed time.Duration // mono: all that it takes was there; it has only to be let go. Else zero
+	expires   time.Duration // boot: of the receipt that it earns
 }
 
 func (m *machine) beginHold(ev device.Event) {
@@ -66,12 +69,34 @@ func (m *machine) holdingEdge(ev device.Event) {
 	if !isRelease(ev, device.Approve) {
 		return
 	}
+	if m.hold.completed != 0 {
+		m.letGo(ev)
+		return
+	}
 	tap := ev.Mono-m.hold.from < m.rules.Tap
 	m.cancelHold(CauseReleased)
 	if tap && len(m.front.pages) > 1 { // read it again
 		m.page, m.challenge.passed = 0, false
 		m.happened(m.state, CauseReread, 0)
 	}
+}
+
+// letGo takes the release of a hold that is complete: only now is it plain that it was a finger, which comes and goes.
+func (m *machine) letGo(ev device.Event) {
+	switch h := m.hold; {
+	case ev.Mono < h.completed:
+		m.cancelHold(CauseHoldBroken)
+	case ev.Mono >= h.from+m.rules.Revoke:
+		m.heldOn()
+	default:
+		m.approve(h.from)
+	}
+}
+
+// heldOn ends the card of a hold that is complete and was not let go: the button is stuck, or taped down.
+func (m *machine) heldOn() {
+	m.do(notify{Notice{Kind: HoldRevoked, Inv: m.front.req.Inv}})
+	m.notTaken(CauseHeldOn, "the button was", "held too long")
 }
 
 func (m *machine) dwellEdge(ev device.Event) {
@@ -113,7 +138,7 @@ func (m *machine) fullBar() bool {
 // ripe reports whether only the level is missing.
 func (m *machine) ripe() bool {
 	switch h := &m.hold; {
-	case !h.active:
+	case !h.active || h.completed != 0:
 		return false
 	case h.dwell:
 		return h.done && m.fullBar()
@@ -128,7 +153,11 @@ func (m *machine) ripe() bool {
 // tryComplete asks for the level once all else is there.
 func (m *machine) tryComplete() {
 	if m.state == StateHolding && !m.hold.dwell && m.now.mono >= m.hold.from+m.rules.Revoke {
-		m.disarm(CauseStuck)
+		if m.hold.completed != 0 {
+			m.heldOn()
+		} else {
+			m.disarm(CauseStuck)
+		}
 		return
 	}
 	if m.ripe() {
@@ -138,7 +167,7 @@ func (m *machine) tryComplete() {
 
 // finishHold is where a hold completes: the level agrees now, not only the edges.
 func (m *machine) finishHold(ev level) {
-	if !m.hold.active {
+	if !m.hold.active || m.hold.completed != 0 {
 		return
 	}
 	ripe := m.ripe()
@@ -171,19 +200,20 @@ func (m *machine) complete() {
 	case StateIdle:
 		m.gestureMade()
 	case StateAdmin:
-		m.endPrompt(AdminConfirmed, CauseConfirmed)
+		m.promptHeld()
 	case StateHolding:
-		h := m.hold
-		pressed := h.from
-		if h.dwell {
-			pressed = h.second
-		} else {
-			m.held = held{active: true, inv: m.front.req.Inv, from: h.from, completed: m.now.mono}
+		m.hold.completed, m.hold.expires = m.now.mono, m.now.boot+m.rules.Spend
+		if m.hold.dwell { // it was let go already
+			m.approve(m.hold.second)
 		}
-		m.end(Decision{
-			Outcome: Approved, Pressed: pressed, Completed: m.now.mono, Expires: m.now.boot + m.rules.Spend, Mode: m.mode(),
-		})
 	}
+}
+
+// approve ends the card as approved, by the press that began at pressed.
+func (m *machine) approve(pressed time.Duration) {
+	m.end(Decision{
+		Outcome: Approved, Pressed: pressed, Completed: m.hold.completed, Expires: m.hold.expires, Mode: m.mode(),
+	})
 }
 
 // mode says how the hold that completes was asked for.
@@ -193,6 +223,8 @@ func (m *machine) mode() Mode {
 		return ModeChallenge
 	case m.hold.dwell:
 		return ModeDwell
+	case m.challenge.passed:
+		return ModeChallenge
 	}
 	return ModeHold
 }

@@ -29,12 +29,16 @@ type judge struct {
 	taps       int              // in the series under way
 
 	frozen, lost, gone bool
-	unread             bool // the levels cannot be read
-	token              newest
-	panicked           uint32 // the deny press that made panic
+	unread             bool                  // the levels cannot be read
+	agreed             time.Duration         // mono: the levels last said that approve alone is down
+	odd                [doubts]time.Duration // mono: the newest presses where there is nothing to press for
+	doubted            time.Duration         // mono: until then a token takes the number of taps
+	pressed            uint32                // the press that made the newest token
+	alone              time.Duration         // mono: the news of the end of the last gesture with deny down
+	panicked           uint32                // the deny press that made panic
 	tokens             int
 	unearned           bool   // one of them
-	told               uint16 // cards whose end in front, or whose token's revocation, the journal has yet to be told
+	told               uint16 // cards whose end in front the journal has yet to be told
 	broke              string // the first rule that was broken
 }
 
@@ -45,6 +49,7 @@ type sight struct {
 	known bool
 	mark  mark
 	since time.Duration // mono: the picture, whatever its small things
+	full  time.Duration // mono: since when its bar is full, or zero
 	sent  mark          // of the newest draw
 	began time.Duration // mono: of the draw in flight, or zero
 }
@@ -64,12 +69,15 @@ func (k mark) card() bool {
 
 // finger is one button: its contact, and the edges that arrived.
 type finger struct {
-	down   bool
-	moved  time.Duration // mono: the contact's last move
-	moves  uint32        // of the contact, whether or not the edge arrived
-	seq    uint32        // of the last edge that arrived
-	edges  [4]arrival    // the newest first
-	seenUp time.Duration // mono: it was seen up, by an edge or by its level
+	down     bool
+	moved    time.Duration // mono: the contact's last move
+	moves    uint32        // of the contact, whether or not the edge arrived
+	seq      uint32        // of the last edge that arrived
+	edges    [4]arrival    // the newest first
+	seenUp   time.Duration // mono: it was seen up, by an edge or by its level
+	upBefore time.Duration // mono: likewise, as it was when the last press was told
+	turned   uint8         // the card that the press under way opened, or turned a page of
+	low      time.Duration // mono: since when its level says down, with no edge since; or zero
 }
 
 type arrival struct {
@@ -91,16 +99,6 @@ type file struct {
 	lastAck      time.Duration // mono: the last page came on the glass
 	best         [3]time.Duration
 	outcome      Outcome
-}
-
-// newest is the newest token, watched as long as it may have to be taken back.
-type newest struct {
-	tag     uint8
-	press   uint32 // seq
-	from    time.Duration
-	broken  bool // the contact was up in between, and nobody could know yet
-	revoked bool
-	settled bool // the edge after it has arrived
 }
 
 func (j *judge) blame(format string, args ...any) {
@@ -164,6 +162,11 @@ func (j *judge) acknowledged(now instant) {
 	same := g.known && g.mark.picture() == g.sent.picture() && g.since > j.slept && g.sent.state != StateChallenge
 	before := g.began <= j.slept // a suspend since may have wiped it
 	g.began = 0
+	if g.sent.bar != 100 {
+		g.full = 0
+	} else if g.full == 0 || !same {
+		g.full = now.mono
+	}
 	if before {
 		j.leave(now)
 		return
@@ -181,7 +184,10 @@ func (j *judge) acknowledged(now instant) {
 	switch f := &j.files[g.mark.tag]; g.mark.state {
 	case StateNext:
 		j.nextSince = now.mono
+	case StatePairing:
+		j.odd = [doubts]time.Duration{}
 	case StateAdmin:
+		j.odd = [doubts]time.Duration{}
 		if g.mark.page == g.mark.want {
 			j.prompted = now.mono
 		}
@@ -223,15 +229,24 @@ func (j *judge) arrives(ev device.Event, now instant) (denies uint8) {
 	last := l.edges[0]
 	sound := ev.Seq == l.seq+1 && ev.Mono >= last.at && ev.Mono <= now.mono && ev.Edge != last.edge
 	l.edges = [4]arrival{{ev.Mono, now.mono, ev.Edge, ev.Seq, sound}, l.edges[0], l.edges[1], l.edges[2]}
-	l.seq = ev.Seq
+	l.seq, l.low = ev.Seq, 0
+	if deny := j.lines[device.Deny].edges[0]; ev.Button == device.Approve && ev.Edge == device.Release && deny.edge == device.Press && j.gesture(last) {
+		j.alone = now.mono
+	}
 	g := &j.glass
 	inSight := g.known && ev.Mono >= g.since && g.since > j.slept
+	if ev.Button == device.Approve {
+		j.odds(ev, now, inSight, last)
+	}
 	if ev.Edge == device.Release && sound && inSight {
 		l.seenUp = max(l.seenUp, ev.Mono)
 	}
 	if inSight && sound && ev.Button == device.Approve && ev.Edge == device.Press {
 		if g.mark.state == StateWaiting && j.files[g.mark.tag].opened == 0 {
-			j.files[g.mark.tag].opened, j.passed = now.boot, false
+			j.files[g.mark.tag].opened = now.boot
+		}
+		if g.mark.state == StateWaiting {
+			j.passed = false
 		}
 		if ev.Mono >= last.came+j.rules.Quiet { // a new series
 			j.taps = 0
@@ -244,8 +259,48 @@ func (j *judge) arrives(ev device.Event, now instant) (denies uint8) {
 	return 0
 }
 
+// odds looks at an edge of approve for what no finger has a reason for.
+func (j *judge) odds(ev device.Event, now instant, inSight bool, last arrival) {
+	g, l := &j.glass, &j.lines[device.Approve]
+	if ev.Edge == device.Release {
+		if long := last.edge == device.Press && ev.Mono-last.at >= j.rules.Linger; long && l.turned != 0 {
+			j.files[l.turned].best = [3]time.Duration{} // what a press that is no tap turned has to be read again
+		} else if long && inSight && g.mark.state == StateChallenge && last.at > g.since {
+			j.taps += 100
+		}
+		l.turned = 0
+		return
+	}
+	l.upBefore, l.turned = l.seenUp, 0
+	if !inSight || g.began != 0 && g.sent.picture() != g.mark.picture() {
+		return
+	}
+	switch g.mark.state {
+	case StateNext, StateResult:
+		copy(j.odd[1:], j.odd[:])
+		j.odd[0] = ev.Mono
+		if first := j.odd[doubts-1]; first != 0 && ev.Mono-first <= j.rules.Doubt {
+			j.doubted = now.mono + j.rules.Trust
+		}
+	case StateWaiting:
+		l.turned = g.mark.tag
+	case StateReading:
+		if int(g.mark.page) < j.files[g.mark.tag].pages {
+			l.turned = g.mark.tag
+		}
+	}
+}
+
 // level is a line that the panel reads.
 func (j *judge) level(b device.Button, down bool, now instant) {
+	l := &j.lines[b]
+	if !down {
+		if l.low = 0; b == device.Approve && l.edges[0].edge == device.Press && j.gesture(l.edges[0]) {
+			j.alone = now.mono // its release is on its way, or was lost
+		}
+	} else if l.low == 0 {
+		l.low = now.mono
+	}
 	if !down && j.glass.known && j.glass.since > j.slept {
 		j.lines[b].seenUp = now.mono
 	}
@@ -262,10 +317,10 @@ func (j *judge) approved(tag uint8, d Decision, digest [32]byte, now instant) {
 		}
 	}
 	j.ended(tag, Approved, now)
-	check(!j.frozen && !j.lost && !j.gone && !j.unread, "the box is frozen or blind")
+	check(!j.frozen && !j.lost && !j.gone && (!j.unread || j.rules.Dwell == 0), "the box is frozen or blind")
 	want := mark{state: StateReading, tag: tag, page: uint8(f.pages)}
 	check(j.glass.known && j.glass.mark.picture() == want && j.glass.mark.bar == 100, "its last page with the full bar is not on the glass")
-	check(j.glass.known && j.glass.sent == j.glass.mark, "another picture is on its way to the glass")
+	check(j.glass.known && j.glass.sent.picture() == j.glass.mark.picture(), "another picture is on its way to the glass")
 	for i := range f.pages {
 		stay := f.best[i]
 		if i == f.pages-1 {
@@ -275,34 +330,34 @@ func (j *judge) approved(tag uint8, d Decision, digest [32]byte, now instant) {
 	}
 	read := f.lastAck + j.rules.onGlass(wordsOf(f.pages-1))
 	check(f.lastAck > j.slept && f.lastAck == j.glass.since, "the last page was drawn before the box slept")
-	check(f.opened != 0 && now.boot < f.opened+j.rules.reading(f.pages), "its time is up")
-	check(j.kit.readsBack || j.passed, "nobody gave the number of taps")
-	check(d.ScreenDigest == digest && d.Completed == now.mono && d.Shown == f.lastAck, "the decision tells of another screen")
-	check(d.Expires == now.boot+j.rules.Spend, "the token lives for another time than it may")
+	check(j.kit.readsBack && j.rules.Dwell == 0 && now.mono >= j.doubted || j.passed, "nobody gave the number of taps")
+	check(d.ScreenDigest == digest && d.Shown == f.lastAck, "the decision tells of another screen")
 
 	e := l.edges
-	press := e[0]
+	press, release := e[1], e[0]
+	check(release.edge == device.Release && release.sound && press.edge == device.Press && press.sound, "the newest edges are no press that was let go")
+	check(d.Completed <= now.mono && d.Completed > j.slept, "the hold was complete at another time")
+	whole := now.boot - (now.mono - d.Completed) // boot: when the hold was complete
+	check(f.opened != 0 && whole < f.opened+j.rules.reading(f.pages), "its time is up")
+	check(j.glass.full != 0 && j.glass.full <= d.Completed, "the bar was not full on the glass when the hold was complete")
+	check(d.Expires == whole+j.rules.Spend, "the token lives for another time than it may")
 	if j.rules.Dwell != 0 {
-		press = e[1]
 		first := e[3]
-		check(e[0].edge == device.Release && e[1].edge == device.Press && e[2].edge == device.Release && e[3].edge == device.Press &&
-			e[0].sound && e[1].sound && e[2].sound && e[3].sound, "there were not two taps")
-		check(e[1].at-e[2].at >= j.rules.Dwell && e[0].at-e[1].at <= j.rules.Hold && e[2].at-e[3].at <= j.rules.Hold, "the taps have another rhythm")
+		check(e[2].edge == device.Release && first.edge == device.Press && e[2].sound && first.sound, "there were not two taps")
+		check(press.at-e[2].at >= j.rules.Dwell && release.at-press.at <= j.rules.Hold && e[2].at-first.at <= j.rules.Hold, "the taps have another rhythm")
 		check(first.at >= read && l.seenUp >= f.lastAck, "the first tap came before the end was read")
 		check(!l.down, "the button is down after the second tap")
 	} else {
-		check(press.edge == device.Press && press.sound, "the newest edge is no sound press")
-		check(l.down && !j.lines[device.Deny].down, "the contacts say otherwise")
-		check(now.mono-press.at >= j.rules.Hold, "the hold is too short")
-		check(now.mono-press.at < j.rules.Revoke, "the button looks stuck")
+		check(d.Completed-press.at >= j.rules.Hold, "the hold is too short")
+		check(release.at >= d.Completed, "it was let go before the hold was complete")
+		check(release.at-press.at < j.rules.Revoke && now.mono-press.at < j.rules.Revoke, "the button looks stuck")
 		check(press.at >= read, "the hold began before the end was read")
-		check(l.seenUp >= f.lastAck && l.seenUp <= press.at, "the line was not seen up between the last draw and the hold")
+		check(l.upBefore >= f.lastAck && l.upBefore <= press.at, "the line was not seen up between the last draw and the hold")
+		check(j.agreed >= d.Completed && j.agreed <= release.at, "the contacts said otherwise")
 	}
 	check(d.Pressed == press.at, "the decision tells of another press")
-	check(press.seq != j.token.press || j.token.tag == 0, "the press was used before")
-	// An edge of this very instant ends the hold; it does not break it.
-	broken := l.moves != press.seq && l.moved < now.mono
-	j.token = newest{tag: tag, press: press.seq, from: press.at, broken: broken, settled: j.rules.Dwell != 0}
+	check(press.seq != j.pressed, "the press was used before")
+	j.pressed = press.seq
 }
 
 // ended is the one end of a card.
@@ -334,7 +389,11 @@ func (j *judge) ended(tag uint8, o Outcome, now instant) {
 		// The panel freezes in the same step, and says so after it.
 	case DisplayLost:
 		silent := j.glass.began != 0 && now.mono >= j.glass.began+j.rules.DrawTimeout
-		if j.kit.readsBack && j.glass.known && !silent && !j.gone && !j.lost {
+		e := j.lines[device.Approve].edges
+		still := e[0].edge == device.Press && now.mono >= e[0].at+j.rules.Revoke || e[0].edge == device.Release && e[0].at >= e[1].at+j.rules.Revoke
+		heldOn := still && j.glass.mark.bar == 100
+		failed := j.glass.mark.state == StateChallenge && j.taps != int(j.glass.mark.want)
+		if j.kit.readsBack && j.glass.known && !silent && !j.gone && !j.lost && !heldOn && !failed {
 			j.blame("card %d was lost to a display that answers", tag)
 		}
 	}
@@ -365,6 +424,18 @@ func (j *judge) confirmed(now instant) {
 	j.bothHeld("a prompt", max(j.prompted+j.rules.onGlass(promptWords), j.prompted), now)
 }
 
+// thawed is a freeze that is released: by both buttons, and then a tap on approve alone.
+func (j *judge) thawed() {
+	if !j.kit.deny {
+		return
+	}
+	a, d := &j.lines[device.Approve], &j.lines[device.Deny]
+	if a.edges[0].edge != device.Release || a.edges[1].edge != device.Press || a.edges[2].edge != device.Release || a.edges[3].edge != device.Press ||
+		d.edges[0].edge != device.Release || d.edges[0].at > a.edges[1].at || a.edges[2].at-a.edges[3].at < j.rules.AdminHold {
+		j.blame("the box is released without both buttons and a tap")
+	}
+}
+
 // bothHeld checks an administrative hold that completes.
 func (j *judge) bothHeld(what string, from time.Duration, now instant) {
 	buttons := []device.Button{device.Approve, device.Deny}
@@ -382,10 +453,16 @@ func (j *judge) bothHeld(what string, from time.Duration, now instant) {
 // panics is a panic that is raised: deny, alone and long enough.
 func (j *judge) panics(now instant) {
 	l := &j.lines[device.Deny]
-	if e := l.edges[0]; !l.down && !j.unread || e.edge != device.Press || now.mono-e.at < j.rules.Panic || j.panicked == e.seq {
-		j.blame("panic, but deny was not held alone")
+	e := l.edges[0]
+	told := (l.down || j.unread) && e.edge == device.Press && now.mono-e.at >= j.rules.Panic && j.panicked != e.seq
+	read := l.low != 0 && now.mono-l.low >= j.rules.Panic
+	if !told && !read {
+		j.blame("panic, but deny was not held")
 	}
-	j.panicked = l.edges[0].seq
+	j.panicked = e.seq
+	if l.low != 0 {
+		l.low = now.mono // another takes as long again
+	}
 }
 
 // after is what must be true once a step is done.
@@ -403,14 +480,11 @@ func (j *judge) after(now instant, ticked bool) {
 			j.blame("card %d is pending on a frozen box", tag)
 		case j.lost || j.gone:
 			j.blame("card %d is pending without a display or buttons", tag)
-		case f.opened != 0 && now.boot >= f.opened+j.rules.reading(f.pages):
+		case f.opened != 0 && now.boot >= f.opened+j.rules.reading(f.pages) && !j.heldStill(now):
 			j.blame("card %d is pending after its deadline", tag)
 		case f.opened == 0 && f.announced != 0 && now.boot >= f.announced+j.waiting():
 			j.blame("card %d waits after its window", tag)
 		}
-	}
-	if t := &j.token; ticked && t.tag != 0 && !t.settled && !t.revoked && now.mono >= t.from+j.rules.Revoke {
-		j.blame("a button that did not come up for %v keeps its token", j.rules.Revoke)
 	}
 	if ticked && j.panicDue(now) {
 		j.blame("deny was held alone for %v, and nothing panicked", j.rules.Panic)
@@ -420,27 +494,26 @@ func (j *judge) after(now instant, ticked bool) {
 // waiting is how long a card may go unopened once it is announced.
 func (j *judge) waiting() time.Duration { return j.rules.Waiting - j.rules.Next }
 
-// panicDue reports whether deny has plainly been held alone.
+// heldStill reports whether a full bar may wait for the button to be let go.
+func (j *judge) heldStill(now instant) bool {
+	e := j.lines[device.Approve].edges[0]
+	return j.glass.known && j.glass.mark.bar == 100 && e.edge == device.Press && now.mono < e.at+j.rules.Revoke
+}
+
+// gesture reports whether a press of approve may be half of a gesture, of which deny's newest press is the other.
+func (j *judge) gesture(press arrival) bool {
+	return (press.at - j.lines[device.Deny].edges[0].at).Abs() <= j.rules.Panic-j.rules.AdminHold
+}
+
+// panicDue reports whether deny has plainly been held, and not as half of the gesture of both.
 func (j *judge) panicDue(now instant) bool {
 	l, other := &j.lines[device.Deny], &j.lines[device.Approve]
 	e := l.edges[0]
-	if !j.kit.deny || j.gone || !l.down || e.edge != device.Press || !e.sound || e.seq != l.moves || e.at <= j.slept || e.seq == j.panicked {
+	if !j.kit.deny || j.gone || !l.down || e.edge != device.Press || !e.sound || e.seq != l.moves || e.at <= j.slept || e.seq == j.panicked || now.mono < e.at+j.rules.Panic {
 		return false
 	}
-	if other.down || other.edges[0].edge == device.Press || other.edges[0].seq != other.moves {
+	if o := other.edges[0]; o.seq != other.moves || o.edge == device.Press && j.gesture(o) {
 		return false
 	}
-	return now.mono >= max(e.at, other.moved)+j.rules.Panic
-}
-
-// settle is the first edge of approve after a token. What shows that its hold was broken must take it back.
-func (j *judge) settle() {
-	t := &j.token
-	if t.tag == 0 || t.settled {
-		return
-	}
-	t.settled = true
-	if t.broken && !t.revoked {
-		j.blame("the token of card %d outlives the news that its hold was broken", t.tag)
-	}
+	return now.mono >= max(e.at, j.alone)+j.rules.Panic
 }

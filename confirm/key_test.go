@@ -76,13 +76,15 @@ func (r *room) key(faults int) string {
 func (k *keyed) machine(m *machine) {
 	k.num(int64(m.state), int64(m.page), int64(m.lamp), int64(m.now.boot/time.Minute-m.now.mono/time.Minute))
 	k.boot(m.until, m.gesture, m.retry, m.pairing.until)
-	k.mono(m.hold.from, m.hold.first, m.hold.second, m.held.from, m.held.completed, m.challenge.last, m.taps.last)
-	k.num(int64(m.hold.need), int64(m.held.inv[0]), int64(m.challenge.want), int64(m.challenge.taps), int64(m.challenge.failed), int64(m.taps.n))
-	k.yes(m.hold.active, m.hold.dwell, m.hold.done, m.held.active, m.challenge.passed, m.pairing.open, m.frozen, m.buttonsGone, m.prompt != nil)
+	k.mono(m.hold.from, m.hold.first, m.hold.second, m.hold.completed, m.challenge.last, m.taps.last, m.turn, m.doubt.until)
+	k.mono(m.doubt.recent[:]...)
+	k.boot(m.hold.expires)
+	k.num(int64(m.hold.need), int64(m.challenge.want), int64(m.challenge.taps), int64(m.challenge.failed), int64(m.taps.n))
+	k.yes(m.hold.active, m.hold.dwell, m.hold.done, m.challenge.passed, m.challenge.spoiled, m.pairing.open, m.frozen, m.buttonsGone, m.prompt != nil)
 	for b := 1; b <= 2; b++ {
 		l := &m.lines[b]
 		k.yes(l.down, l.void, l.sound, l.up)
-		k.mono(l.at, l.since, l.upAt)
+		k.mono(l.at, l.since, l.upAt, l.alone, l.claim)
 	}
 	g := &m.glass
 	k.look(g.acked, m)
@@ -91,7 +93,8 @@ func (k *keyed) machine(m *machine) {
 	k.mono(g.shown, g.began)
 	if m.front != nil {
 		k.num(int64(m.front.req.Inv[0]))
-		k.boot(m.front.fronted)
+		k.boot(m.front.fronted, m.front.window)
+		k.yes(m.front.wary, m.front.hasty)
 		k.mono(m.front.came, m.front.shown)
 	}
 	k.num(-1)
@@ -104,6 +107,7 @@ func (k *keyed) machine(m *machine) {
 	}
 	if m.prompt != nil {
 		k.num(int64(m.prompt.req.Kind), int64(len(m.prompt.pages)))
+		k.mono(m.prompt.held)
 	}
 	k.num(int64(len(m.bulletins)))
 	for _, b := range m.bulletins {
@@ -114,13 +118,14 @@ func (k *keyed) machine(m *machine) {
 func (k *keyed) judge(j *judge) {
 	g := &j.glass
 	k.mark(g.mark, g.sent)
-	k.mono(g.since, g.began, j.slept, j.nextSince, j.prompted, j.token.from)
-	k.yes(g.known, j.passed, j.frozen, j.lost, j.gone, j.unread, j.token.broken, j.token.revoked, j.token.settled)
-	k.num(int64(j.onTop), int64(j.taps), int64(j.token.tag), int64(j.lines[1].seq-j.token.press), int64(j.lines[2].seq-j.panicked))
+	k.mono(g.since, g.began, j.slept, j.nextSince, j.prompted, g.full, j.alone, j.agreed, j.doubted)
+	k.mono(j.odd[:]...)
+	k.yes(g.known, j.passed, j.frozen, j.lost, j.gone, j.unread)
+	k.num(int64(j.onTop), int64(j.taps), int64(j.lines[1].seq-j.pressed), int64(j.lines[2].seq-j.panicked), int64(j.lines[1].turned))
 	for b := 1; b <= 2; b++ {
 		l := &j.lines[b]
 		k.yes(l.down)
-		k.mono(l.moved, l.seenUp)
+		k.mono(l.moved, l.seenUp, l.upBefore, l.low)
 		for _, e := range l.edges {
 			k.num(int64(e.edge))
 			k.yes(e.sound)
@@ -150,9 +155,9 @@ func (k *keyed) judge(j *judge) {
 // TestKeyKnowsEveryField fails where the machine learns something that key does not tell apart.
 func TestKeyKnowsEveryField(t *testing.T) {
 	for typ, want := range map[reflect.Type]int{
-		reflect.TypeFor[machine](): 33, reflect.TypeFor[line](): 8, reflect.TypeFor[hold](): 7, reflect.TypeFor[held](): 4,
-		reflect.TypeFor[challenge](): 5, reflect.TypeFor[pairing](): 3, reflect.TypeFor[taps](): 2, reflect.TypeFor[glass](): 8,
-		reflect.TypeFor[look](): 9, reflect.TypeFor[card](): 8, reflect.TypeFor[prompt](): 5, reflect.TypeFor[queue](): 2, reflect.TypeFor[kit](): 2,
+		reflect.TypeFor[machine](): 34, reflect.TypeFor[line](): 10, reflect.TypeFor[hold](): 9, reflect.TypeFor[doubt](): 2,
+		reflect.TypeFor[challenge](): 6, reflect.TypeFor[pairing](): 3, reflect.TypeFor[taps](): 2, reflect.TypeFor[glass](): 8,
+		reflect.TypeFor[look](): 9, reflect.TypeFor[card](): 11, reflect.TypeFor[prompt](): 6, reflect.TypeFor[queue](): 2, reflect.TypeFor[kit](): 2,
 	} {
 		if got := typ.NumField(); got != want {
 			t.Errorf("%v has %d fields, key was written for %d", typ, got, want)

@@ -16,27 +16,22 @@ type line struct {
 	since time.Duration // mono: the press under way
 	up    bool          // seen up since the picture on the glass was acknowledged
 	upAt  time.Duration // mono: when
+	alone time.Duration // mono: from when on the press under way counts towards panic
+	claim time.Duration // mono: from when on levels say down, and no edge did; or zero
 }
 
 // note takes an edge and reports whether it fits what came before: the next in count, not older than the last, not from the
 // future, and a change.
 func (l *line) note(ev device.Event, now time.Duration) bool {
 	sound := ev.Seq == l.seq+1 && ev.Mono >= l.at && ev.Mono <= now && (ev.Edge == device.Release || !l.down)
-	l.seq, l.at, l.down = ev.Seq, ev.Mono, ev.Edge == device.Press
+	l.seq, l.at, l.down, l.claim = ev.Seq, ev.Mono, ev.Edge == device.Press, 0
 	if l.down {
-		l.since, l.void, l.sound, l.up = ev.Mono, false, sound, l.up && sound
+		l.since, l.alone, l.void, l.sound, l.up = ev.Mono, ev.Mono, false, sound, l.up && sound
 	}
 	return sound
 }
 
 func (m *machine) line(b device.Button) *line { return &m.lines[b] }
-
-// held watches the button after the mint: a hold that turns out to have been broken, or that never ends, takes back its receipt.
-type held struct {
-	active          bool
-	inv             [16]byte
-	from, completed time.Duration // mono
-}
 
 // edge takes one edge of a button.
 func (m *machine) edge(ev device.Event) {
@@ -49,9 +44,14 @@ func (m *machine) edge(ev device.Event) {
 	if c := m.course(); c != nil {
 		c.press(ev)
 	}
-	m.watchHeld(ev, sound)
+	if ev.Button == device.Approve {
+		if ev.Edge == device.Release {
+			m.leftAlone(ev.Mono)
+		}
+		m.suspect(ev)
+	}
 	if isPress(ev, device.Deny) && m.front != nil && m.front.came != 0 && ev.Mono >= m.front.came {
-		m.deny(ev) // never too much, whatever edges were lost before it, and whichever page is being drawn
+		m.deny(ev.Mono) // never too much, whatever edges were lost before it, and whichever page is being drawn
 		return
 	}
 	if !sound {
@@ -97,23 +97,26 @@ func (m *machine) level(ev level) {
 		m.seen(device.Deny, ev.deny)
 	}
 	m.finishHold(ev)
-	if m.heldTooLong() {
-		// No edge has come since the mint. Where the level is up, a release was lost, and nobody can say which one.
-		m.takeBack(CauseHeldOn)
-	}
 	if m.panicRipe() { // also where the levels cannot be read: then the edges are the last word, and panic only takes rights away
 		m.panic()
 	}
 }
 
 // seen takes one line's level. Up is believed even where an edge says down: that release was lost, or is about to come. Down
-// without an edge is not: nobody can say since when.
+// without an edge is not, but of deny, which only takes rights away, if it stays so.
 func (m *machine) seen(b device.Button, down bool) {
 	l := m.line(b)
 	if down {
+		if b == device.Deny && !l.down {
+			m.claimed()
+		}
 		return
 	}
+	l.claim = 0
 	told := !l.down // by an edge
+	if b == device.Approve && l.down {
+		m.leftAlone(m.now.mono)
+	}
 	l.down = false
 	if m.visible() && !(l.up && told) {
 		l.up, l.upAt = true, m.now.mono
@@ -139,36 +142,46 @@ func (m *machine) seeUp() {
 	m.do(probe{})
 }
 
-// watchHeld looks at the edges after a mint.
-func (m *machine) watchHeld(ev device.Event, sound bool) {
-	if !m.held.active || ev.Button != device.Approve {
+// disbelief is how long levels must say that deny is down before they are believed without an edge.
+const disbelief = 2 * time.Second
+
+// claimed is a level of deny that says down, where no edge did: its edge was lost, or is about to come.
+func (m *machine) claimed() {
+	l := m.line(device.Deny)
+	if l.claim == 0 {
+		l.claim = m.now.mono
+	}
+	if m.now.mono < l.claim+disbelief {
 		return
 	}
-	if !sound || ev.Mono < m.held.completed {
-		m.takeBack(CauseHoldBroken)
+	l.down, l.since, l.alone, l.sound, l.void = true, l.claim, l.claim, false, false
+	m.disarm(CauseEdgesLost)
+	if m.front != nil && m.front.came != 0 && l.since >= m.front.came {
+		m.deny(l.since)
 	}
-	m.held.active = false
 }
 
-// takeBack revokes the receipt of the hold that is watched.
-func (m *machine) takeBack(cause Cause) {
-	m.do(revoke{m.held.inv})
-	m.do(notify{Notice{Kind: HoldRevoked, Inv: m.held.inv}})
-	m.do(journal{Transition{Boot: m.now.boot, Mono: m.now.mono, From: m.state, To: m.state, Inv: m.held.inv, Cause: cause}})
-	m.held.active = false
-}
-
-func (m *machine) heldTooLong() bool {
-	return m.held.active && m.now.mono >= m.held.from+m.rules.Revoke
-}
-
-// panicFrom is the moment from which deny has been down alone, or zero.
+// panicFrom is the moment from which deny's press counts towards panic, or zero. A press of approve beside it changes nothing, or
+// else a bad contact would take panic away; but while both are down that went down together, it is the gesture of both.
 func (m *machine) panicFrom() time.Duration {
 	deny, other := m.line(device.Deny), m.line(device.Approve)
-	if !deny.down || deny.void || other.down {
+	if !deny.down || deny.void || other.down && m.together() {
 		return 0
 	}
-	return max(deny.since, other.at)
+	return deny.alone
+}
+
+// together reports whether the newest presses of both buttons are one gesture. Where one came later than this, panic is due before
+// both were held for long enough.
+func (m *machine) together() bool {
+	return (m.line(device.Approve).since - m.line(device.Deny).since).Abs() <= m.rules.Panic-m.rules.AdminHold
+}
+
+// leftAlone is approve that goes up at a moment. If that ends the gesture of both, deny is alone only from then on.
+func (m *machine) leftAlone(at time.Duration) {
+	if deny := m.line(device.Deny); deny.down && m.together() {
+		deny.alone = max(deny.alone, at)
+	}
 }
 
 func (m *machine) panicRipe() bool {
@@ -177,7 +190,7 @@ func (m *machine) panicRipe() bool {
 }
 
 func (m *machine) tickLines() {
-	if m.heldTooLong() || m.panicRipe() || m.wantsUp() {
+	if m.panicRipe() || m.wantsUp() {
 		m.do(probe{})
 	}
 }
@@ -200,8 +213,8 @@ func (m *machine) allUp() bool {
 }
 
 func (m *machine) wakeLines(mono func(time.Duration)) {
-	if m.held.active {
-		mono(m.held.from + m.rules.Revoke)
+	if m.turn != 0 && m.line(device.Approve).down {
+		mono(m.turn + m.rules.Linger)
 	}
 	if from := m.panicFrom(); from != 0 {
 		mono(from + m.rules.Panic)

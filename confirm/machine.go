@@ -47,8 +47,9 @@ type machine struct {
 	result    string   // words of StateResult
 	reason    []string // lines below them
 	hold      hold
-	held      held
+	turn      time.Duration // mono: the press under way that opened the card or came before its last page, or zero
 	challenge challenge
+	doubt     doubt
 
 	prompt  *prompt
 	pairing pairing
@@ -128,7 +129,6 @@ type (
 		card     *card
 		decision Decision // complete but for the receipt
 	}
-	revoke    struct{ inv capabilities.InvocationID }
 	revokeAll struct{}
 	answer    struct {
 		prompt   *prompt
@@ -148,7 +148,6 @@ func (draw) isAction()         {}
 func (probe) isAction()        {}
 func (decide) isAction()       {}
 func (approve) isAction()      {}
-func (revoke) isAction()       {}
 func (revokeAll) isAction()    {}
 func (answer) isAction()       {}
 func (openPairing) isAction()  {}
@@ -165,10 +164,8 @@ func (m *machine) step(now instant, dice uint64, ev event) []action {
 		m.slept()
 	}
 	m.slip, m.ran = slip, true
-	// What comes after a deadline comes too late, whatever it is.
-	if m.until != 0 && now.boot >= m.until {
-		m.deadline()
-	}
+	m.overdue() // what comes after a deadline comes too late, whatever it is
+	m.fadeDoubt()
 	if m.pairing.open && now.boot >= m.pairing.until {
 		m.endPairing(CauseTimeUp)
 	}
@@ -207,6 +204,8 @@ func (m *machine) step(now instant, dice uint64, ev event) []action {
 	case buttonsLost:
 		m.loseButtons()
 	}
+	m.lingers()
+	m.overdue() // a hold that was let go too late, or broken, was all that kept the deadline waiting
 	m.arm()
 	m.tryComplete()
 	m.paint()
@@ -246,12 +245,23 @@ func (m *machine) tick() {
 	m.tickChallenge()
 }
 
+// overdue ends what has had its time. A hold that was complete in time has only to be let go.
+func (m *machine) overdue() {
+	if m.until != 0 && m.now.boot >= m.until && m.hold.completed == 0 {
+		m.deadline()
+	}
+}
+
 // deadline ends the state whose time is up.
 func (m *machine) deadline() {
 	switch m.state {
 	case StateNext:
 		m.to(StateWaiting, m.now.boot+m.rules.Waiting-m.rules.Next, CauseAnnounced)
 	case StateWaiting:
+		if m.front.window != 0 { // it was opened, and has to be read anew
+			m.end(Decision{Outcome: Expired})
+			return
+		}
 		m.end(Decision{Outcome: ExpiredUnseen})
 	case StateReading, StateArmed, StateHolding:
 		m.end(Decision{Outcome: Expired})
@@ -320,8 +330,11 @@ func (m *machine) wake() time.Duration {
 			boot(t + m.slip)
 		}
 	}
-	boot(m.until)
+	if m.hold.completed == 0 {
+		boot(m.until)
+	}
 	boot(m.pairing.until)
+	mono(m.doubt.until)
 	if left := m.left(); left > 0 {
 		boot(m.until - time.Duration(left-1)*time.Second)
 	}

@@ -49,7 +49,7 @@ func (t *tally) add(o tally) {
 // nothing.
 func brisk() Timings {
 	t := DefaultTimings()
-	t.Waiting, t.Reading, t.PerPage, t.MaxReading, t.AdminPrompt, t.Pairing, t.Gesture = 20*time.Second, 15*time.Second, 6*time.Second, 20*time.Second, 10*time.Second, 12*time.Second, 15*time.Second
+	t.Waiting, t.Reading, t.PerPage, t.MaxReading, t.AdminPrompt, t.Pairing, t.Gesture = 20*time.Second, 25*time.Second, 6*time.Second, 35*time.Second, 10*time.Second, 12*time.Second, 15*time.Second
 	return t
 }
 
@@ -121,6 +121,8 @@ func (r *room) willing(rng *rand.Rand) happening {
 		f := &j.files[j.glass.mark.tag]
 		read := r.until(toRead) == 0
 		switch {
+		case down && j.glass.mark.bar == 100:
+			return pressApprove
 		case down && int(j.glass.mark.page) == f.pages && j.glass.mark.bar > 0 && j.rules.Dwell == 0:
 			return toHold
 		case down && j.glass.mark.bar == 0 && read && int(j.glass.mark.page) == f.pages && r.m.state == StateHolding && j.rules.Dwell == 0:

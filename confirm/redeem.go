@@ -115,16 +115,6 @@ func (l *ledger) take(r Receipt) *token {
 	return t
 }
 
-func (l *ledger) revoke(inv capabilities.InvocationID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, t := range l.tokens {
-		if t.inv == inv {
-			t.revoked = true
-		}
-	}
-}
-
 func (l *ledger) revokeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -124,6 +124,12 @@ func newRoom(d *deck, rules Timings, k kit) *room {
 func (r *room) step(ev event) {
 	r.once(ev)
 	_, ticked := ev.(tick)
+	r.answerProbes()
+	r.j.after(r.now, ticked)
+}
+
+// answerProbes reads the levels.
+func (r *room) answerProbes() {
 	for r.probes {
 		r.probes = false
 		lv := level{approve: r.j.lines[device.Approve].down, deny: r.m.kit.deny && r.j.lines[device.Deny].down}
@@ -132,10 +138,12 @@ func (r *room) step(ev event) {
 		} else {
 			r.j.level(device.Approve, lv.approve, r.now)
 			r.j.level(device.Deny, lv.deny, r.now)
+			if lv.approve && !lv.deny {
+				r.j.agreed = r.now.mono
+			}
 		}
 		r.once(lv)
 	}
-	r.j.after(r.now, ticked)
 }
 
 func (r *room) once(ev event) {
@@ -159,18 +167,15 @@ func (r *room) once(ev event) {
 			r.j.ended(a.card.req.Inv[0], a.decision.Outcome, r.now)
 		case approve:
 			r.j.approved(a.card.req.Inv[0], a.decision, a.card.digest, r.now)
-		case revoke:
-			if a.inv[0] == r.j.token.tag {
-				r.j.token.revoked = true
-			}
-			r.j.told |= 1 << a.inv[0]
-		case revokeAll:
-			r.j.token.revoked = true
 		case answer:
 			if a.prompt == r.prompt {
 				r.prompt = nil
 			}
-			if a.decision.Outcome == AdminConfirmed {
+			switch {
+			case a.decision.Outcome != AdminConfirmed:
+			case a.prompt.req.Kind == AdminUnfreeze && r.m.kit.deny:
+				r.j.thawed()
+			default:
 				r.j.confirmed(r.now)
 			}
 		case openPairing:
@@ -255,13 +260,8 @@ func (r *room) edge(ev device.Event) {
 	if r.j.gone {
 		return
 	}
-	after := ev.Button == device.Approve && r.j.token.tag != 0 && !r.j.token.settled
 	denied := r.j.arrives(ev, r.now)
-	tokens := r.j.tokens
 	r.step(edge{ev})
-	if after && tokens == r.j.tokens {
-		r.j.settle()
-	}
 	if f := &r.j.files[denied]; denied != 0 && (!f.ended || f.outcome == Approved) {
 		r.j.blame("card %d was denied, and is not", denied)
 	}

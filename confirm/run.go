@@ -21,6 +21,9 @@ const (
 	maxNotices     = 64
 )
 
+// pollEvery is how often the levels are read while nothing asks for them, so that a lost edge of deny is not lost for ever.
+const pollEvery = time.Second
+
 // loop drives a machine: it stamps events with the time, performs actions and waits for what comes next.
 type loop struct {
 	d       *Desk
@@ -29,8 +32,9 @@ type loop struct {
 	drawn   chan drawn // from it
 	events  <-chan device.Event
 	notices []Notice
-	probe   bool    // the machine asked for the levels
-	dice    [8]byte // for the next step
+	probe   bool          // the machine asked for the levels
+	polled  time.Duration // boot: they were read
+	dice    [8]byte       // for the next step
 	err     error
 }
 
@@ -99,6 +103,7 @@ func (l *loop) dismiss(gone <-chan struct{}) {
 // time.
 func (l *loop) round(ctx context.Context) {
 	l.step(tick{})
+	l.poll()
 	l.answerProbes()
 	if l.err != nil {
 		return
@@ -134,13 +139,20 @@ func (l *loop) round(ctx context.Context) {
 	l.answerProbes()
 }
 
-// alarm waits for the machine's next tick.
+// alarm waits for the machine's next tick, or for the next poll.
 func (l *loop) alarm() (<-chan struct{}, func()) {
-	at := l.m.wake()
-	if at == 0 {
-		return nil, func() {}
+	at := l.polled + pollEvery
+	if tick := l.m.wake(); tick != 0 {
+		at = min(at, tick)
 	}
 	return l.d.cfg.Clock.Until(at)
+}
+
+// poll has the levels read when it is time.
+func (l *loop) poll() {
+	if now := l.d.cfg.Clock.Boot(); now >= l.polled+pollEvery {
+		l.polled, l.probe = now, true
+	}
 }
 
 func (l *loop) takeDrawn() {
@@ -240,8 +252,6 @@ func (l *loop) perform(a action) {
 		a.card.reply <- a.decision
 	case approve:
 		l.approve(a)
-	case revoke:
-		d.ledger.revoke(a.inv)
 	case revokeAll:
 		d.ledger.revokeAll()
 	case answer:
@@ -262,7 +272,7 @@ func (l *loop) perform(a action) {
 	}
 }
 
-// approve mints the receipt of a completed hold. Nothing else in the product calls the mint.
+// approve mints the receipt of a hold that was complete and let go. Nothing else in the product calls the mint.
 func (l *loop) approve(a approve) {
 	d, r, dec := l.d, &a.card.req, a.decision
 	minted, err := mint.Mint(d.cfg.Rand, d.cfg.Key, receipt.Claims{

@@ -20,9 +20,10 @@ type Timings struct {
 	PageMin      time.Duration // a page stays at least this long …
 	PerCodePoint time.Duration // … and this much longer for each of its code points
 
+	Linger time.Duration // a press before the last page that lasts so long is no tap: the card has to be opened and read anew
 	Tap    time.Duration // a press on the armed last page that ends sooner turns back to the first page
 	Hold   time.Duration // unbroken press that approves
-	Revoke time.Duration // a press still down this long after it began takes its receipt back
+	Revoke time.Duration // a press still down this long after it began approves nothing, although it was long enough
 	Dwell  time.Duration // if not zero, the alternative to the hold: tap, this countdown, tap
 	Spend  time.Duration // life of a receipt
 
@@ -35,6 +36,9 @@ type Timings struct {
 	AdminPrompt time.Duration // an administrative prompt nobody answers
 	Gesture     time.Duration // how long a gesture allows administrative prompts
 	Pairing     time.Duration // how long pairing mode stays open
+
+	Doubt time.Duration // within this, three presses that no finger has a reason for …
+	Trust time.Duration // … have taps asked for, until so long after the last one of them
 
 	Quiet       time.Duration // ends a series of taps: a challenge's, or the one-button gesture's
 	DrawTimeout time.Duration // a draw that takes longer is a lost display
@@ -54,6 +58,7 @@ func DefaultTimings() Timings {
 		PageMin:      700 * time.Millisecond,
 		PerCodePoint: 15 * time.Millisecond,
 
+		Linger: time.Second,
 		Tap:    400 * time.Millisecond,
 		Hold:   1500 * time.Millisecond,
 		Revoke: 6 * time.Second,
@@ -69,6 +74,9 @@ func DefaultTimings() Timings {
 		Gesture:     60 * time.Second,
 		Pairing:     120 * time.Second,
 
+		Doubt: time.Minute,
+		Trust: 10 * time.Minute,
+
 		Quiet:       time.Second,
 		DrawTimeout: 2 * time.Second,
 		Retry:       2 * time.Second,
@@ -80,8 +88,8 @@ const DwellCountdown = 6 * time.Second
 
 func (t Timings) validate() error {
 	for _, d := range []time.Duration{
-		t.Waiting, t.Reading, t.PerPage, t.MaxReading, t.PageMin, t.PerCodePoint, t.Longest, t.Tap, t.Hold, t.Revoke, t.Spend, t.Next, t.Result, t.Reason,
-		t.Panic, t.AdminHold, t.AdminPrompt, t.Gesture, t.Pairing, t.Quiet, t.DrawTimeout, t.Retry,
+		t.Waiting, t.Reading, t.PerPage, t.MaxReading, t.PageMin, t.PerCodePoint, t.Longest, t.Linger, t.Tap, t.Hold, t.Revoke, t.Spend, t.Next, t.Result, t.Reason,
+		t.Panic, t.AdminHold, t.AdminPrompt, t.Gesture, t.Pairing, t.Doubt, t.Trust, t.Quiet, t.DrawTimeout, t.Retry,
 	} {
 		if d <= 0 {
 			return errors.New("confirm: every timing but the dwell must be positive")
@@ -93,8 +101,11 @@ func (t Timings) validate() error {
 	if t.Waiting <= t.Next {
 		return errors.New("confirm: a card must wait for longer than NEXT REQUEST lasts")
 	}
-	if t.Dwell < 0 || t.Tap >= t.Hold || t.Hold >= t.Revoke {
-		return errors.New("confirm: a tap must be shorter than a hold, and a hold than the time after which it is revoked")
+	if t.Dwell < 0 || t.Tap >= t.Linger || t.Linger >= t.Hold || t.Hold >= t.Revoke {
+		return errors.New("confirm: a tap must be shorter than a hold, and a hold than what looks like a stuck button")
+	}
+	if t.AdminHold >= t.Panic {
+		return errors.New("confirm: both buttons must be held for less than deny alone for panic")
 	}
 	return nil
 }
@@ -113,7 +124,10 @@ func (t Timings) window(pages []screen.Page) time.Duration {
 
 // needed is a time in which somebody without haste can have read pages and given a press, however many there are.
 func (t Timings) needed(pages []screen.Page) time.Duration {
-	sum := max(t.Hold, t.Dwell+2*t.Tap)
+	sum := t.Hold
+	if t.Dwell != 0 { // which asks for taps, and the last page stays once more after them
+		sum = t.Dwell + 6*t.Tap + 2*t.Quiet + t.onGlass(pages[len(pages)-1].CodePoints)
+	}
 	for _, p := range pages {
 		sum += time.Duration(t.Pace) * t.onGlass(p.CodePoints)
 	}

@@ -160,11 +160,13 @@ func TestPanicStopsWhatNeedsAPressUntilSomebodyAtTheBoxReleasesIt(t *testing.T) 
 			h.want(h.now(search(b, query)), capabilities.Rejected, capabilities.CodeFrozen)
 			h.want(h.now(state(b)), capabilities.Done, "")
 		}
-		// Both buttons bring up the release, and both again release it.
+		// Both buttons bring up the release; both again, and then a tap, release it.
 		h.hands.Wait(10 * time.Minute)
 		h.hands.HoldBoth(3500 * time.Millisecond)
 		h.hands.Wait(time.Second)
 		h.hands.HoldBoth(4 * time.Second)
+		h.hands.Wait(time.Second)
+		h.hands.Tap(device.Approve)
 		h.hands.Wait(3 * time.Second)
 		if s := ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{}); s.Frozen {
 			t.Fatal("it was not released")
@@ -201,7 +203,7 @@ func TestWithdrawnWithItsGateway(t *testing.T) {
 			t.Fatalf("outcome %+v", o)
 		}
 		h.hands.Wait(5 * time.Second)
-		h.read(k)
+		h.hands.Tap(device.Approve)
 		h.hands.Hold(device.Approve, 2*time.Second)
 		if h.courier.count() != 0 {
 			t.Fatal("a press carried out what was withdrawn")

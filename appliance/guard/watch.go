@@ -128,6 +128,8 @@ func (g *guard) noticed(ctx context.Context, n happened) {
 	case confirm.PanelBack:
 		g.setDisplay(true)
 		g.tell(ipc.Notice{Class: ipc.NoticeDisplayBack})
+	case confirm.ButtonDoubted:
+		g.record(ctx, audit.Fault{Class: audit.FaultButton, Where: "panel", Code: "doubted"})
 	case confirm.HoldRevoked:
 		g.append(ctx, audit.Entry{Inv: n.Inv, Payload: audit.Admin{Action: audit.AdminRevoke, Outcome: audit.Withdrawn, By: audit.ByBox}})
 	}

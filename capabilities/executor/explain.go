@@ -32,7 +32,7 @@ func explain(status capabilities.Status, code capabilities.Code) string {
 	case capabilities.CodeBusy:
 		return "this phone already has a request at the box"
 	case capabilities.CodeDisplayUnavailable:
-		return "the box's display does not answer; nothing can be approved"
+		return "the box cannot rely on its display or its buttons, so nothing was approved"
 	case capabilities.CodeReceiptStale:
 		return "something changed after the press, so nothing was done"
 	case capabilities.CodeAuditUnavailable:

@@ -227,7 +227,7 @@ func TestDigestCoversEveryPageAndNothingElse(t *testing.T) {
 		t.Error("digest does not cover the last page")
 	}
 	overlaid := slices.Clone(pages)
-	overlaid[0].Frame = screen.DrawReading(pages[0], time.Minute, false, false, 0)
+	overlaid[0].Frame = screen.DrawReading(pages[0], time.Minute, false, false, 0, "LET GO")
 	if screen.Digest(overlaid) != want {
 		t.Error("the time left changes the digest")
 	}

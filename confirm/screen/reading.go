@@ -11,8 +11,8 @@ import (
 const stripTop = device.Height - headerHeight
 
 // DrawReading shows a page with the time left, a hint and, during a hold (0 < hold ≤ 1), a filling bar, all in the strip
-// at the bottom; every other pixel is the page's. last says that this is the last page, armed that a hold would count.
-func DrawReading(p Page, left time.Duration, last, armed bool, hold float64) device.Frame {
+// at the bottom; every other pixel is the page's. At the full bar it says done, what is to be done then. last says that this is the last page, armed that a hold would count.
+func DrawReading(p Page, left time.Duration, last, armed bool, hold float64, done string) device.Frame {
 	hint := "TAP: NEXT PAGE"
 	switch {
 	case last && armed:
@@ -22,6 +22,9 @@ func DrawReading(p Page, left time.Duration, last, armed bool, hold float64) dev
 	}
 	f := p.Frame
 	footer(&f, hint, left, hold)
+	if hold >= 1 {
+		barWords(&f, done)
+	}
 	return f
 }
 
@@ -53,6 +56,19 @@ func bar(f *device.Frame, part float64) {
 			}
 		}
 	}
+}
+
+// barWords writes in the middle of a full bar, in a gap of it.
+func barWords(f *device.Frame, words string) {
+	const gap = 3
+	width := smallSize(words)
+	left := (device.Width - width) / 2
+	for y := stripTop; y < device.Height; y++ {
+		for x := left - gap; x < left+width+gap; x++ {
+			f.Set(x, y, false)
+		}
+	}
+	low(words, left, stripTop+1, func(x, y int) { f.Set(x, y, true) })
 }
 
 // clockFace is a span as minutes and seconds, rounded up, so that 0:00 means that nothing is left.

@@ -16,7 +16,7 @@ func TestOverlayStaysInItsStrip(t *testing.T) {
 	for _, p := range mustPages(t, search()) {
 		for _, last := range []bool{false, true} {
 			for _, hold := range []float64{0, 0.01, 0.5, 1, 7} {
-				f := screen.DrawReading(p, 5*time.Minute, last, last, hold)
+				f := screen.DrawReading(p, 5*time.Minute, last, last, hold, "LET GO")
 				if [strip]byte(f[:strip]) != [strip]byte(p.Frame[:strip]) {
 					t.Fatalf("last %v, hold %v: a pixel of the page changed", last, hold)
 				}
@@ -29,11 +29,11 @@ func TestReadingSaysWhatAHoldWouldDo(t *testing.T) {
 	p := mustPages(t, search())[0]
 	seen := make(map[device.Frame]string)
 	for name, f := range map[string]device.Frame{
-		"next page":      screen.DrawReading(p, time.Minute, false, false, 0),
-		"last, not yet":  screen.DrawReading(p, time.Minute, true, false, 0),
-		"armed":          screen.DrawReading(p, time.Minute, true, true, 0),
-		"a second later": screen.DrawReading(p, 59*time.Second, true, true, 0),
-		"holding":        screen.DrawReading(p, time.Minute, true, true, 0.3),
+		"next page":      screen.DrawReading(p, time.Minute, false, false, 0, "LET GO"),
+		"last, not yet":  screen.DrawReading(p, time.Minute, true, false, 0, "LET GO"),
+		"armed":          screen.DrawReading(p, time.Minute, true, true, 0, "LET GO"),
+		"a second later": screen.DrawReading(p, 59*time.Second, true, true, 0, "LET GO"),
+		"holding":        screen.DrawReading(p, time.Minute, true, true, 0.3, "LET GO"),
 	} {
 		if other, ok := seen[f]; ok {
 			t.Errorf("%q and %q look the same", name, other)
@@ -45,19 +45,19 @@ func TestReadingSaysWhatAHoldWouldDo(t *testing.T) {
 func TestBarIsFullOnlyAtTheEnd(t *testing.T) {
 	p := mustPages(t, search())[0]
 	before := -1
-	for _, hold := range []float64{0.001, 0.25, 0.5, 0.75, 0.999, 1} {
-		f := screen.DrawReading(p, time.Minute, true, true, hold)
+	for _, hold := range []float64{0.001, 0.25, 0.5, 0.75, 0.999} {
+		f := screen.DrawReading(p, time.Minute, true, true, hold, "LET GO")
 		n := ink(&f, 0, 56, device.Width, 8)
 		if n <= before {
 			t.Errorf("bar does not grow at %v", hold)
 		}
 		before = n
 	}
-	full := screen.DrawReading(p, time.Minute, true, true, 1)
+	full := screen.DrawReading(p, time.Minute, true, true, 1, "LET GO")
 	if !full.At(125, 60) {
 		t.Error("bar is not full at 1")
 	}
-	if almost := screen.DrawReading(p, time.Minute, true, true, 0.999); almost.At(125, 60) {
+	if almost := screen.DrawReading(p, time.Minute, true, true, 0.999, "LET GO"); almost.At(125, 60) {
 		t.Error("bar is full before the hold is complete")
 	}
 }

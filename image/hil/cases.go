@@ -20,7 +20,7 @@ func stated() map[string]outcome {
 		"bounce with the next card ready": s(confirm.Denied, 0),
 		"bounce opens and does not turn":  s(confirm.Withdrawn, 0),
 		"a line that rings":               s(confirm.Withdrawn, 0),
-		"stuck for ever":                  s(confirm.Approved, 0), // and revoked
+		"stuck for ever":                  s(confirm.DisplayLost, 0),
 		"hold before the page was read":   s(confirm.Approved, 1),
 		"second proposal":                 s(confirm.Approved, 1),
 		"deny":                            s(confirm.Denied, 0),

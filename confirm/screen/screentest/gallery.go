@@ -191,11 +191,14 @@ func reading() ([]Screen, error) {
 	}
 	last := pages[len(pages)-1]
 	return []Screen{
-		{"reading-next", screen.DrawReading(pages[0], 52*time.Second, false, false, 0)},
-		{"reading-last", screen.DrawReading(last, 31*time.Second, true, false, 0)},
-		{"reading-armed", screen.DrawReading(last, 30*time.Second, true, true, 0)},
-		{"reading-hold", screen.DrawReading(last, 29*time.Second, true, true, 0.6)},
+		{"reading-next", screen.DrawReading(pages[0], 52*time.Second, false, false, 0, "LET GO")},
+		{"reading-last", screen.DrawReading(last, 31*time.Second, true, false, 0, "LET GO")},
+		{"reading-armed", screen.DrawReading(last, 30*time.Second, true, true, 0, "LET GO")},
+		{"reading-hold", screen.DrawReading(last, 29*time.Second, true, true, 0.6, "LET GO")},
+		{"reading-done", screen.DrawReading(last, 29*time.Second, true, true, 1, "LET GO")},
+		{"reading-dwelt", screen.DrawReading(last, 29*time.Second, true, true, 1, "TAP NOW")},
 		{"challenge", screen.DrawNotice("TAP 3 TIMES", "then wait")},
+		{"challenge-trouble", screen.DrawNotice("TAP 3 TIMES", "then wait", "button trouble?")},
 	}, nil
 }
 
@@ -211,7 +214,9 @@ func notices() []Screen {
 		{"notice-unshown", screen.DrawNotice("NOT SHOWN")},
 		{"notice-busy", screen.DrawNotice("BUSY")},
 		{"notice-codes", screen.DrawNotice("CLOSED", "too many wrong", "pairing codes")},
-		{"notice-done", screen.DrawNotice("DONE")},
+		{"notice-confirmed", screen.DrawNotice("CONFIRMED")},
+		{"notice-held-on", screen.DrawNotice("NOT APPROVED", "the button was", "held too long")},
+		{"notice-taps", screen.DrawNotice("NOT APPROVED", "wrong number", "of taps")},
 		{"notice-refused", screen.DrawNotice("REFUSED")},
 		{"notice-panic", screen.DrawNotice("PANIC", "all requests", "were dropped")},
 		{"notice-buttons", screen.DrawNotice("NO BUTTONS", "nothing can be", "approved")},

@@ -159,11 +159,11 @@ func (r *room) edges() error {
 			loop = append(loop, had-moved)
 		}
 		r.press(device.Approve)
-		d := p.want(confirm.Approved)
-		have := r.clock.Mono()
+		r.until("the full bar", func() bool { return r.fullBar(p) })
 		r.release(device.Approve)
+		d := p.want(confirm.Approved)
 		const hold = 1500 * time.Millisecond
-		receipts = append(receipts, have-(d.Pressed+hold))
+		receipts = append(receipts, d.Completed-(d.Pressed+hold)) // from then on letting go is all it takes
 		for _, step := range steps {
 			settled = append(settled, step-settledBefore(step, d.Course.Presses))
 		}

@@ -44,8 +44,11 @@ func readAndHold(r *room) {
 	r.photograph("holding")
 	p.undecided()
 	r.lit(true)
-	d := p.conclude(patience)
+	r.until("the full bar", func() bool { return r.fullBar(p) })
+	r.photograph("let go")
+	p.undecided()
 	r.release(device.Approve)
+	d := p.conclude(patience)
 	r.until("the result", func() bool { return r.glass() == screen.DrawNotice("APPROVED") })
 	r.photograph("approved")
 
@@ -56,7 +59,7 @@ func readAndHold(r *room) {
 	if d.Shown == 0 || d.Shown > d.Pressed || d.Completed < d.Pressed+hold {
 		r.problem("shown at %v, pressed at %v, completed at %v", d.Shown, d.Pressed, d.Completed)
 	}
-	if want := 2*len(p.pages) + 1; len(d.Course.Presses) != want { // a tap to open, one a turn, and the last press
+	if want := 2*len(p.pages) + 2; len(d.Course.Presses) != want { // a tap to open, one a turn, and the hold
 		r.problem("%d edges are on record instead of %d", len(d.Course.Presses), want)
 	}
 	for i, ev := range d.Course.Presses {
@@ -69,6 +72,11 @@ func readAndHold(r *room) {
 		r.problem("the receipt was revoked")
 	}
 	r.lit(false)
+}
+
+// fullBar reports whether the glass asks to let go.
+func (r *room) fullBar(p *pending) bool {
+	return r.glass() == screen.DrawReading(p.pages[len(p.pages)-1], 0, true, true, 1, "LET GO")
 }
 
 // pressBeforeTheDraw presses while the last page is on its way to a slow display, and holds on.
@@ -191,12 +199,13 @@ func stuck(r *room) {
 	p, next := r.ask(1), r.ask(2)
 	p.read()
 	r.press(device.Approve)
-	d := p.want(confirm.Approved)
-	r.until("the revocation", func() bool { return r.noticed(confirm.HoldRevoked) == 1 })
-	if held := r.clock.Mono() - d.Pressed; held < 6*time.Second {
-		r.problem("revoked after %v", held)
+	pressed := r.clock.Mono()
+	p.want(confirm.DisplayLost)
+	if held := r.clock.Mono() - pressed; held < 5900*time.Millisecond {
+		r.problem("ended after %v", held)
 	}
-	p.conclude(patience) // the receipt is worth nothing
+	r.until("the notice", func() bool { return r.noticed(confirm.HoldRevoked) == 1 })
+	p.conclude(patience)
 	if next.decided() {
 		r.problem("the next card ended as %v", next.dec.Outcome)
 	}
@@ -235,10 +244,11 @@ func secondProposal(r *room) {
 	if !r.shows(p.pages[len(p.pages)-1]) {
 		r.problem("the screen changed under the finger")
 	}
+	r.until("the full bar", func() bool { return r.fullBar(p) })
+	r.release(device.Approve)
 	if d := p.conclude(patience); d.ScreenDigest != screen.Digest(p.pages) {
 		r.problem("the press approved another screen")
 	}
-	r.release(device.Approve)
 	next.reach()
 	next.undecided()
 }

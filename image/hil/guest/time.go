@@ -92,8 +92,9 @@ func wallClockSteps(r *room) {
 	r.press(device.Approve)
 	time.Sleep(700 * time.Millisecond)
 	step(-24 * time.Hour)
-	p.conclude(patience)
+	r.until("the full bar", func() bool { return r.fullBar(p) })
 	r.release(device.Approve)
+	p.conclude(patience)
 	step(0)
 	if _, state := r.clock.Wall(); state == clock.Synced {
 		r.problem("a clock that nothing confirms says that it is right")
