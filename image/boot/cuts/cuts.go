@@ -30,7 +30,8 @@ func modules() []string { return []string{"virtio_blk", "dm_mod", "dm_log_writes
 // Result is what came of it.
 type Result struct {
 	Good   int      // starts after a cut that found everything
-	Faults []string // what was wrong at others
+	Cuts   int      // all
+	Faults []string // what was wrong at others; the first of them
 	Notes  []string // for people
 }
 
@@ -97,6 +98,7 @@ func (r *Result) line(console string) bool {
 	case l.Figure != nil:
 		r.Good = int(l.Figure.Value)
 	case l.End != nil:
+		r.Cuts = l.End.Cases
 		return true
 	}
 	return false
