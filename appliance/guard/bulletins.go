@@ -18,19 +18,33 @@ const noticesEvery = 3 * time.Second
 // its file says something else, or is gone and comes back.
 type bulletins struct {
 	large bool
+	now   func() time.Duration // boot time
 
 	mu     sync.Mutex
+	show   func([]confirm.Bulletin) // is called under mu, so that what is known last is shown last
 	all    []notice.Notice
 	stick  []notice.Notice // at most one: what the guard itself has to say of a stick
+	again  time.Duration   // boot time before which no stick that comes says anything
 	closed map[[32]byte]bool
 }
 
-func newBulletins(large bool) *bulletins {
-	return &bulletins{large: large, closed: map[[32]byte]bool{}}
+// sticksEvery is how often a stick that comes may take the glass to say what is wrong with it. One with a loose contact comes
+// without end, and the idle screen says it too, in fewer words.
+const sticksEvery = time.Minute
+
+func newBulletins(large bool, now func() time.Duration) *bulletins {
+	return &bulletins{large: large, now: now, show: func([]confirm.Bulletin) {}, closed: map[[32]byte]bool{}}
 }
 
-// replace takes what there is now, and returns what was not there before and whether anything changed.
-func (b *bulletins) replace(all []notice.Notice) (fresh []notice.Notice, changed bool) {
+// on has them shown by show, which must not call back.
+func (b *bulletins) on(show func([]confirm.Bulletin)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.show = show
+}
+
+// replace takes what there is now, and returns what was not there before.
+func (b *bulletins) replace(all []notice.Notice) (fresh []notice.Notice) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, n := range all {
@@ -38,21 +52,28 @@ func (b *bulletins) replace(all []notice.Notice) (fresh []notice.Notice, changed
 			fresh = append(fresh, n)
 		}
 	}
-	changed = !slices.Equal(all, b.all)
-	b.all = all
-	b.reopenLocked()
-	return fresh, changed
+	if !slices.Equal(all, b.all) {
+		b.all = all
+		b.reopenLocked()
+		b.show(b.openLocked())
+	}
+	return fresh
 }
 
-// ofStick says something of a stick, in place of what was said of one before; "" is nothing.
-func (b *bulletins) ofStick(text string) {
+// ofStick says something of a stick, in place of what was said of one before; "" is nothing. What nobody at the box asked for
+// is said at most once in sticksEvery.
+func (b *bulletins) ofStick(text string, asked bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stick = nil
-	if text != "" {
+	switch now := b.now(); {
+	case text == "", !asked && now < b.again:
+	default:
+		b.again = now + sticksEvery
 		b.stick = []notice.Notice{{Name: "stick", Text: text}}
 	}
 	b.reopenLocked()
+	b.show(b.openLocked())
 }
 
 // reopenLocked forgets what somebody closed once nobody says it any more.
@@ -65,22 +86,22 @@ func (b *bulletins) reopenLocked() {
 }
 
 // close keeps away what somebody has read. It returns its name.
-func (b *bulletins) close(id [32]byte) string {
+func (b *bulletins) close(id [32]byte) (name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, n := range slices.Concat(b.stick, b.all) {
 		if n.Digest() == id {
 			b.closed[id] = true
-			return n.Name
+			name = n.Name
+			break
 		}
 	}
-	return ""
+	b.show(b.openLocked())
+	return name
 }
 
-// open returns what nobody has closed, drawn. What cannot be drawn was refused when it was read.
-func (b *bulletins) open() []confirm.Bulletin {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// openLocked returns what nobody has closed, drawn. What cannot be drawn was refused when it was read.
+func (b *bulletins) openLocked() []confirm.Bulletin {
 	var open []confirm.Bulletin
 	for _, n := range slices.Concat(b.stick, b.all) {
 		if id := n.Digest(); !b.closed[id] {
@@ -107,12 +128,8 @@ func (g *guard) readNotices(ctx context.Context) {
 			failed = err.Error()
 			g.log.Error("notices", "err", err)
 		}
-		fresh, changed := g.bulletins.replace(all)
-		for _, n := range fresh {
+		for _, n := range g.bulletins.replace(all) {
 			g.log.Warn("notice at the box", "name", n.Name, "text", n.Text)
-		}
-		if changed {
-			g.desk.SetBulletins(g.bulletins.open())
 		}
 		due, stop := g.opts.Clock.Until(g.opts.Clock.Boot() + noticesEvery)
 		select {
@@ -123,10 +140,4 @@ func (g *guard) readNotices(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// bulletinRead is told that somebody at the box has closed one.
-func (g *guard) bulletinRead(id [32]byte) {
-	g.log.Info("notice closed at the box", "name", g.bulletins.close(id))
-	g.desk.SetBulletins(g.bulletins.open())
 }

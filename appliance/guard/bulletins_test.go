@@ -2,10 +2,14 @@ package guard_test
 
 import (
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
+	"assent.home.arpa/appliance/guard"
+	"assent.home.arpa/appliance/ipc"
 	"assent.home.arpa/appliance/notice"
+	"assent.home.arpa/confirm"
 	"assent.home.arpa/confirm/screen"
 	"assent.home.arpa/device"
 )
@@ -71,5 +75,48 @@ func TestNoticesFromBeforeTheStart(t *testing.T) {
 	}
 	live(t, dir, func(t *testing.T, h *house) {
 		h.want1("model: bad checksum", true, "at the start")
+	})
+}
+
+// TestNoticesKnownLastAreShownLast has one closed while another comes, which two goroutines of the guard do.
+func TestNoticesKnownLastAreShownLast(t *testing.T) {
+	a, b := notice.Notice{Name: "a", Text: "A"}, notice.Notice{Name: "b", Text: "New"}
+	for range 2000 {
+		var shown []confirm.Bulletin
+		replace, closeIt := guard.Bulletins(func(all []confirm.Bulletin) { shown = all })
+		replace([]notice.Notice{a})
+		var wg sync.WaitGroup
+		wg.Go(func() { replace([]notice.Notice{a, b}) })
+		wg.Go(func() { closeIt(a.Digest()) })
+		wg.Wait()
+		if len(shown) != 1 || shown[0].ID != b.Digest() {
+			t.Fatalf("the panel was left with %d notices that are not those that are open", len(shown))
+		}
+	}
+}
+
+// TestStickThatFlaps has a bad stick come and go without end: it takes the glass once a minute.
+func TestStickThatFlaps(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		_, _, full := guard.StickWords(ipc.StickDamaged)
+		shown, was := 0, false
+		for range 60 { // four minutes
+			conn, err := h.slot.dial(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := ipc.NewClient(ipc.NewConn(conn), func(ipc.Message) {})
+			c.Tell(&ipc.StickHello{Size: 1 << 30, Problem: ipc.StickDamaged})
+			h.hands.Wait(2 * time.Second)
+			if is := h.says(full); is && !was {
+				shown++
+			}
+			c.Close()
+			h.hands.Wait(2 * time.Second)
+			was = h.says(full)
+		}
+		if shown < 3 || shown > 5 {
+			t.Errorf("in four minutes the glass said it %d times", shown)
+		}
 	})
 }

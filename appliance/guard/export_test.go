@@ -3,9 +3,12 @@ package guard
 import (
 	"context"
 	"net"
+	"time"
 
 	"assent.home.arpa/appliance/audit"
 	"assent.home.arpa/appliance/ipc"
+	"assent.home.arpa/appliance/notice"
+	"assent.home.arpa/confirm"
 )
 
 // RunPiped is Run with pipes in place of sockets: they have no peer credentials, and they let a test stop time. eyes is
@@ -31,6 +34,32 @@ func CheckName(name string, existing ...string) error { return checkName(name, e
 // PairPrompt is what the panel asks of a phone that wants to be paired.
 func PairPrompt(keyCode string, role ipc.Role, name string) (title, text string) {
 	return pairPrompt(keyCode, role, name)
+}
+
+// Flood is the backlog after these kinds of notices, each panic with one call that it ended: the kinds that are left, and how
+// many calls the panics among them ended.
+func Flood(kinds []confirm.NoticeKind) (left []confirm.NoticeKind, killed int) {
+	var b backlog
+	for _, k := range kinds {
+		h := happened{Notice: confirm.Notice{Kind: k}}
+		if k == confirm.Panic {
+			h.killed = 1
+		}
+		b.add(h)
+	}
+	for _, h := range b {
+		left = append(left, h.Kind)
+		killed += h.killed
+	}
+	return left, killed
+}
+
+// Bulletins are those of a panel that is shown what show is given. Replace is told what lies in the directory of notices, Close
+// what somebody closed.
+func Bulletins(show func([]confirm.Bulletin)) (replace func([]notice.Notice), closeIt func([32]byte)) {
+	b := newBulletins(false, func() time.Duration { return 0 })
+	b.on(show)
+	return func(all []notice.Notice) { b.replace(all) }, func(id [32]byte) { b.close(id) }
 }
 
 // StickHint is what the idle screen says to do about a note.

@@ -174,7 +174,7 @@ func (g *guard) stickThere(k *stick) {
 	first := g.sticks.in[0] == k
 	g.sticks.mu.Unlock()
 	if first {
-		g.tellStick(k.say)
+		g.bulletins.ofStick(k.say.full, false)
 	}
 	g.showIdle()
 }
@@ -191,15 +191,9 @@ func (g *guard) stickGone(k *stick) {
 	}
 	s.mu.Unlock()
 	if first {
-		g.tellStick(next)
+		g.bulletins.ofStick(next.full, false)
 	}
 	g.showIdle()
-}
-
-// tellStick has the panel say something of a stick in full, until somebody closes it or the stick is out.
-func (g *guard) tellStick(w words) {
-	g.bulletins.ofStick(w.full)
-	g.desk.SetBulletins(g.bulletins.open())
 }
 
 // offerCopy asks whoever is at the box whether the record is to be copied, if a gesture was made there within the minute;
@@ -278,7 +272,7 @@ func (g *guard) copyTo(ctx context.Context, k *stick, approved audit.Seq) {
 		k.cancel = nil
 		s.mu.Unlock()
 	}()
-	g.tellStick(words{})
+	g.bulletins.ofStick("", true)
 	g.showIdle()
 	v := newStickVolume(copying, func(ctx context.Context, op *ipc.StickOp) (*ipc.StickReply, error) {
 		m, err := k.client.Call(ctx, op, nil)
@@ -323,7 +317,7 @@ func (g *guard) copyTo(ctx context.Context, k *stick, approved audit.Seq) {
 	if approved != 0 {
 		g.record(ctx, done)
 	}
-	g.tellStick(say)
+	g.bulletins.ofStick(say.full, true)
 	g.showIdle()
 }
 

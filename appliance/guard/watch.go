@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,6 +29,29 @@ type happened struct {
 	err    error // why a release did not hold
 }
 
+// backlog is what waits to be recorded, oldest first.
+type backlog []happened
+
+// add takes h, and reports what had to make room for it. A panic never does: where there is nothing else, the one that comes
+// is one with the last.
+func (b *backlog) add(h happened) (lost confirm.NoticeKind, full bool) {
+	if full = len(*b) == maxHappened; full {
+		i := slices.IndexFunc(*b, func(h happened) bool { return h.Kind != confirm.Panic })
+		switch {
+		case i >= 0:
+			lost = (*b)[i].Kind
+			*b = slices.Delete(*b, i, i+1)
+		case h.Kind == confirm.Panic:
+			(*b)[len(*b)-1].killed += h.killed
+			return h.Kind, true
+		default:
+			return h.Kind, true
+		}
+	}
+	*b = append(*b, h)
+	return lost, full
+}
+
 // watch acts on what happens at the panel. A panic and its release take effect here, where nothing waits for a disk that
 // holds the audit or for a gateway; recording and telling is left to a goroutine that may be slow.
 func (g *guard) watch(ctx context.Context) {
@@ -40,7 +64,7 @@ func (g *guard) watch(ctx context.Context) {
 			g.noticed(ctx, h)
 		}
 	})
-	var waiting []happened
+	var waiting backlog
 	for {
 		var to chan<- happened
 		var next happened
@@ -49,12 +73,9 @@ func (g *guard) watch(ctx context.Context) {
 		}
 		select {
 		case n := <-g.desk.Notices():
-			h := g.act(n)
-			if len(waiting) == maxHappened {
-				g.log.Error("panel notice lost", "kind", waiting[0].Kind.String())
-				waiting = waiting[1:]
+			if lost, full := waiting.add(g.act(n)); full {
+				g.log.Error("panel notice lost", "kind", lost.String())
 			}
-			waiting = append(waiting, h)
 		case to <- next:
 			waiting = waiting[1:]
 		case <-ctx.Done():
@@ -78,7 +99,7 @@ func (g *guard) act(n confirm.Notice) happened {
 			g.log.Error("the freeze would not survive a restart", "err", err)
 		}
 	case confirm.BulletinRead:
-		g.bulletinRead(n.Bulletin)
+		g.log.Info("notice closed at the box", "name", g.bulletins.close(n.Bulletin))
 	case confirm.Unfrozen:
 		if h.err = g.freezer.thaw(); h.err != nil {
 			g.log.Error("the freeze cannot be ended", "err", h.err)
