@@ -2,6 +2,7 @@ package guard
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -28,8 +29,10 @@ func checkName(name string, existing []string) error {
 	letters, digits := 0, 0
 	for _, r := range name {
 		switch {
-		case unicode.IsLetter(r):
+		case screen.Everyday(r):
 			letters++
+		case unicode.IsLetter(r):
+			return errors.New("the name has a rare letter that could be mistaken; use those of an everyday alphabet")
 		case unicode.IsDigit(r):
 			digits++
 		case strings.ContainsRune(" -'._", r):
@@ -43,12 +46,10 @@ func checkName(name string, existing []string) error {
 	if digits > 3 {
 		return errors.New("the name has more than three digits, which could be mistaken for the phone's number on the panel; leave some out")
 	}
-	s := skeleton(name)
-	for _, word := range []string{"approved", "approve", "denied", "deny", "expired", "withdrawn", "panic", "frozen", "next request", "assent", "box", "owner"} {
-		if s == skeleton(word) {
-			return errors.New("the box uses this word itself; choose another name")
-		}
+	if ownWord(name) {
+		return errors.New("the name has a word that the box uses itself; choose another name")
 	}
+	s := skeleton(name)
 	for _, other := range existing {
 		if s == skeleton(other) {
 			return errors.New("another phone has this name, or one that looks like it; choose another")
@@ -57,8 +58,37 @@ func checkName(name string, existing []string) error {
 	return nil
 }
 
+// ownWord reports whether a name, or a word of it, could be one that the panel says of itself: it stands there right before what
+// is asked for, and "Refused" or "Mum approves" would be read as the box's own.
+func ownWord(name string) bool {
+	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' })
+	if len(words) > 1 {
+		words = append(words, name)
+	}
+	for _, w := range words {
+		s := skeleton(w)
+		for _, own := range ownWords() {
+			if s == skeleton(own) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ownWords are those of the panel's bars and outcomes, of what people say of them, and the product's names.
+func ownWords() []string {
+	return strings.Fields(`
+		admin administrator approve approved approves approval armed ask asked asks assent adult audit becomes box boxes busy cancel cancelled caution
+		change changed changes code confirm confirmed confirms copied copying copy denied denies deny details device done dropped
+		error expired expires export failed freeze frozen goes granted grant guard hold holding idle let lost next notice ok owner page
+		pages pair paired pairing panel panic permitted press pressed record refuse refused refuses reject rejected rejects release
+		released request requests reset revoked root safe scan screen sent stick system tap taps test text thaw trouble trusted
+		unfreeze unknown update updated updates verified waiting warning withdrawn withdraws`)
+}
+
 // skeleton maps names that people could take for each other to one string, in the manner of UTS #39 section 4: without
-// case, accents, spaces and punctuation, and with the letters that panels and eyes confuse made one.
+// case, accents, strokes, spaces and punctuation, and with the letters that panels and eyes confuse made one.
 func skeleton(name string) string {
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(name) {
@@ -68,55 +98,32 @@ func skeleton(name string) string {
 		}
 		b.WriteRune(lookalike(r))
 	}
-	return strings.NewReplacer("rn", "m", "vv", "w", "cl", "d").Replace(b.String())
+	return strings.NewReplacer("rn", "m", "vv", "w", "cl", "d", "æ", "ae", "œ", "oe").Replace(b.String())
 }
 
-// lookalike maps a Greek or Cyrillic letter, or a digit, to the Latin letter that it looks like, and all to lower case.
+// lookalike maps a Greek or Cyrillic letter, a digit, or one with a stroke or a hook to the plain Latin letter that it looks like, and
+// all to lower case. NFKD has taken off what is a mark of its own.
 func lookalike(r rune) rune {
-	if r == 'η' { // its capital looks like an H
+	switch r { // the other case of these looks like another letter
+	case 'η', 'Ν':
 		return 'n'
-	}
-	switch r = unicode.ToLower(r); r {
-	case 'а', 'α':
-		return 'a'
-	case 'в', 'β':
-		return 'b'
-	case 'с', 'ϲ':
-		return 'c'
-	case 'ԁ':
-		return 'd'
-	case 'е', 'ε', 'ё', 'є':
-		return 'e'
-	case 'ѓ', 'г':
-		return 'r'
-	case 'н', 'η', 'һ':
-		return 'h'
-	case 'і', 'ι', 'ı', 'i', '1', 'ӏ', '7':
-		return 'l'
-	case 'ј':
-		return 'j'
-	case 'к', 'κ':
-		return 'k'
-	case 'м', 'μ':
+	case 'Μ':
 		return 'm'
-	case 'ν':
-		return 'v'
-	case 'о', 'ο', '0', 'σ':
-		return 'o'
-	case 'р', 'ρ':
-		return 'p'
-	case 'ѕ', '5':
-		return 's'
-	case 'т', 'τ':
-		return 't'
-	case 'υ', 'у', 'γ':
-		return 'y'
-	case 'х', 'χ':
-		return 'x'
-	case 'ζ', '2':
-		return 'z'
-	case '8':
-		return 'b'
+	}
+	r = unicode.ToLower(r)
+	for _, group := range lookalikes() {
+		if plain, rest := group[0], group[1:]; slices.Contains(rest, r) {
+			return plain
+		}
 	}
 	return r
+}
+
+// lookalikes has groups of lower-case letters and digits, each after the letter that stands for it.
+func lookalikes() [][]rune {
+	return [][]rune{
+		[]rune("aаαəә4"), []rune("bвβßъьыб68"), []rune("cсϲ"), []rune("dđðԁδ"), []rune("eеєεэз3"), []rune("hħнηһћђњ"),
+		[]rune("jј"), []rune("kкκĸ"), []rune("lłıiіι1ӏ7"), []rune("mм"), []rune("nŋпл"), []rune("oøоοσθфφ0"), []rune("pрρþ"), []rune("gq9"),
+		[]rune("rгґя"), []rune("sѕ5"), []rune("tŧтτ"), []rune("uμцџи"), []rune("vνѵ"), []rune("wшщωѡ"), []rune("xхχж"), []rune("yυуγч"), []rune("zζ2"),
+	}
 }

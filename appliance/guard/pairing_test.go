@@ -39,7 +39,7 @@ func TestPanelShowsWhoseKeyItIs(t *testing.T) {
 	live(t, t.TempDir(), func(t *testing.T, h *house) {
 		for _, role := range []ipc.Role{ipc.RoleOwner, ipc.RoleAdult} {
 			code, honest, evil := h.pairingCode(), newPhone(t).point(t), newPhone(t).point(t)
-			name := "Phone for " + role.String()
+			name := map[ipc.Role]string{ipc.RoleOwner: "Kitchen", ipc.RoleAdult: "Garden"}[role]
 			drawn := func(key []byte) []byte {
 				title, text := guard.PairPrompt(wire.KeyCode(code, key), role, name)
 				pages, err := screen.AdminPages(title, text, false)
@@ -74,6 +74,62 @@ func TestPanelShowsWhoseKeyItIs(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestPhoneNamesThatImitate tries names beside the one that they imitate, in both orders, and words that the panel says itself.
+func TestPhoneNamesThatImitate(t *testing.T) {
+	for _, pair := range [][2]string{
+		{"Kɑte", "Kate"},
+		{"Olɡa", "Olga"},
+		{"Biłł", "Bill"},
+		{"Anȷa", "Anja"},
+		{"Kitcheɳ", "Kitchen"},
+		{"Kitchɘn", "Kitchen"},
+		{"Mɪra", "Mira"},
+		{"Nĸe", "Nke"},
+		{"Аппа", "Anna"},
+		{"Beʼn", "Be'n"},
+		{"Đad", "Dad"},
+		{"Maŗk", "Mark"},
+		{"Luıs", "Luis"},
+		{"Pɑpɑ", "Papa"},
+		{"Ɩan", "Ian"},
+		{"Wɩll", "Will"},
+		{"Soƒia", "Sofia"},
+		{"Jørg", "Jorg"},
+		{"Ħannah", "Hannah"},
+		{"Þam", "Pam"},
+		{"Я0sa", "Rosa"},
+		{"Μum", "Mum"},
+		{"Вill", "Bill"},
+		{"Ælla", "Aella"},
+		{"Łisa", "Lisa"},
+		{"Toŋi", "Toni"},
+	} {
+		if guard.CheckName(pair[0], pair[1]) == nil {
+			t.Errorf("%q was accepted beside %q", pair[0], pair[1])
+		}
+		if guard.CheckName(pair[0]) == nil && guard.CheckName(pair[1], pair[0]) == nil {
+			t.Errorf("%q was accepted beside %q", pair[1], pair[0])
+		}
+	}
+	for _, name := range []string{
+		"Approved now", "Hold to approve", "The box", "Assent update", "Grandma's-Tablet Refuses", "Tap to read", "Test. Ignore",
+		"Next page", "Change of the box", "Hold both", "Owner phone", "Press. close", "Mum_approves", "Аpproved by Mum", "Kitchen re-fused OK",
+		"Re fused", "App roved", "becomes owner", "Adult", "Øwner 2", "Đenied",
+	} {
+		if guard.CheckName(name) == nil {
+			t.Errorf("%q was accepted", name)
+		}
+	}
+	for _, name := range []string{
+		"Mum's phone", "Grandma's tablet", "Jürgen", "Łukasz", "Đorđe", "Søren", "Þór", "Nguyễn Thị Ánh", "İpek", "Şükrü", "Μαρία", "Наталія",
+		"Zoë's iPad", "Office PC 2", "Bill", "Kate", "Will", "Xbox", "Kitchen", "Living-room TV",
+	} {
+		if err := guard.CheckName(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
 }
 
 func TestPairingNeedsTheCodeAndTheBox(t *testing.T) {

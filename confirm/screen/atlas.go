@@ -71,13 +71,16 @@ var tables = sync.OnceValue(func() *atlas {
 })
 
 // add accepts a code point, if the table does and it is new, as the given cell, or as a box if the cell means something else
-// already in a run of its script.
+// already in a run of its script, or nearly does and is not familiar.
 func (a *atlas) add(r rune, s shape) {
 	reason, boxed := classify(r)
 	if _, known := a.symbols[r]; known || reason != Displayable {
 		return
 	}
 	own, twin := scriptOf(r), false
+	if r > unicode.MaxASCII && !familiar(r) && a.nearASCII(own, s) {
+		boxed = true
+	}
 	for script := range a.owners {
 		switch {
 		case !a.taken(script, s):

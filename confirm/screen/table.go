@@ -24,7 +24,8 @@ type rule struct {
 //	noncharacters … private use refused: invisible, deceptive or without a meaning
 //	singletons                  refused: not in NFC, whatever stands around them
 //	other spaces and separators a box with the number, so that U+00A0 never passes for a space
-//	accepted ranges of the font the glyph, or a box if the bitmap has an owner already
+//	accepted ranges of the font the glyph, or a box if the bitmap has an owner already, or is within three pixels of
+//	                            ASCII's and belongs to no everyday alphabet
 //	everything else             refused, with the most helpful reason
 var rules = sync.OnceValue(func() []rule {
 	return []rule{

@@ -7,7 +7,8 @@ type Range struct {
 }
 
 // Ranges lists what is accepted, in order of precedence: where two accepted code points have one bitmap, the earlier
-// owns it and the later is drawn as a box with its number, unless both are letters of different scripts. ASCII comes first, then what the languages of Europe write
+// owns it and the later is drawn as a box with its number, unless both are letters of different scripts; so is what is nearly ASCII
+// and rare. ASCII comes first, then what the languages of Europe write
 // every day, then the rare letters. A code point listed twice counts where it is first.
 //
 // Only assigned letters, numbers, punctuation and symbols of these blocks have a glyph here; marks, spaces and controls
