@@ -36,6 +36,7 @@ for try in ${BOOT_ORDER}; do
 done
 if test -z "${slot}"; then
   echo "no slot has a try left: all of them get new ones"
+  setenv BOOT_ORDER "A B"
   setenv BOOT_A_LEFT 3
   setenv BOOT_B_LEFT 3
 fi

@@ -10,7 +10,8 @@
 //
 // The sector is on the disk twice, in the gap between the partition table and the first partition, where nothing else writes.
 // Whoever writes, writes the second copy first; whoever reads takes the first that is whole. So a write that is torn by a power
-// cut leaves one copy as it was, or as it was to be. Where both are torn, slot A is tried, then B.
+// cut leaves one copy as it was, or as it was to be. Where both are torn, slot A is tried, then B; so it is where no slot is left to try, after all of
+// them have got new tries.
 package slots
 
 import (
@@ -46,7 +47,7 @@ const (
 
 // State is what is kept.
 type State struct {
-	Order []Slot // which slot is tried first; one that is not there is not tried
+	Order []Slot // which slot is tried first; one that is not there is not tried; never empty
 	Left  map[Slot]int
 }
 
@@ -107,7 +108,7 @@ func (s State) Encode() ([]byte, error) {
 }
 
 func (s State) valid() error {
-	if len(s.Order) > 2 || len(s.Order) == 2 && s.Order[0] == s.Order[1] {
+	if len(s.Order) == 0 || len(s.Order) > 2 || len(s.Order) == 2 && s.Order[0] == s.Order[1] {
 		return fmt.Errorf("slots: the order %v", s.Order)
 	}
 	for _, slot := range s.Order {
