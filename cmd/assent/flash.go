@@ -153,6 +153,12 @@ func (a *app) flash(cmd *cobra.Command, m flash.Machine, image, ref string, f fl
 		return usage(err)
 	}
 	defer job.Target.Close()
+	// The image took minutes to check, in which another card may have come into the reader.
+	if !f.file {
+		if err := m.Still(disk); err != nil {
+			return usage(err)
+		}
+	}
 	if err := job.Check(); err != nil {
 		return usage(fmt.Errorf("%s: %w", disk.Name, err))
 	}

@@ -28,17 +28,18 @@ func HostMachine() Machine { return Machine{Sys: "/sys", Proc: "/proc/self", Dev
 
 // Disk is a whole disk.
 type Disk struct {
-	Name    string   `json:"name"` // as the kernel calls it: sdb
-	Path    string   `json:"path"`
-	Number  string   `json:"-"` // MAJOR:MINOR
-	Size    int64    `json:"size"`
-	Model   string   `json:"model,omitempty"`
-	Vendor  string   `json:"vendor,omitempty"`
-	Serial  string   `json:"serial,omitempty"`
-	Bus     string   `json:"bus,omitempty"`
-	InUse   []string `json:"in_use,omitempty"` // where it is mounted, or what else uses it
-	System  bool     `json:"system,omitempty"` // this computer runs from it
-	Problem string   `json:"problem,omitempty"`
+	Name     string   `json:"name"` // as the kernel calls it: sdb
+	Path     string   `json:"path"`
+	Number   string   `json:"-"` // MAJOR:MINOR, which the next disk gets that is put in
+	Sequence int64    `json:"-"` // diskseq: differs for every disk and medium since this computer was started; 0: it does not say
+	Size     int64    `json:"size"`
+	Model    string   `json:"model,omitempty"`
+	Vendor   string   `json:"vendor,omitempty"`
+	Serial   string   `json:"serial,omitempty"`
+	Bus      string   `json:"bus,omitempty"`
+	InUse    []string `json:"in_use,omitempty"` // where it is mounted, or what else uses it
+	System   bool     `json:"system,omitempty"` // this computer runs from it
+	Problem  string   `json:"problem,omitempty"`
 }
 
 // A RefusedError says why a disk is not written to, and what to do.
@@ -101,9 +102,29 @@ func (m Machine) Find(ref string) (Disk, error) {
 	return Disk{}, &RefusedError{ref, "there is no such disk"}
 }
 
+// Still says whether the disk that goes by d's name now is the one that d was, and may still be written to. Asked once the disk is
+// opened, it covers all the time since d was found. The error is a *RefusedError where it is not.
+func (m Machine) Still(d Disk) error {
+	now, err := m.Find(d.Name)
+	switch {
+	case err != nil:
+		return err
+	case now.Number != d.Number || now.Sequence != d.Sequence || now.Size != d.Size || now.Serial != d.Serial || now.Model != d.Model:
+		return changed(d)
+	case now.Problem != "":
+		return &RefusedError{d.Name, now.Problem}
+	}
+	return nil
+}
+
+// changed refuses a disk that is another one than the person was told of.
+func changed(d Disk) error {
+	return &RefusedError{d.Name, "it is not the disk any more that it was; look again with assent flash"}
+}
+
 func (m Machine) disk(dir, name string, uses map[string][]string) Disk {
 	d := Disk{
-		Name: name, Path: filepath.Join(m.Dev, name), Number: text(dir, "dev"), Size: number(dir, "size") * 512,
+		Name: name, Path: filepath.Join(m.Dev, name), Number: text(dir, "dev"), Sequence: number(dir, "diskseq"), Size: number(dir, "size") * 512,
 		Model: firstOf(text(dir, "device/model"), text(dir, "device/name")), Vendor: text(dir, "device/vendor"),
 		Serial: firstOf(text(dir, "device/serial"), text(dir, "serial")),
 	}

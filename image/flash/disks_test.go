@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -98,6 +99,51 @@ func TestMountsThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// A reader keeps its name and number when another card is put into it, while the image is being checked.
+func TestADiskThatIsAnotherOneNow(t *testing.T) {
+	for name, tc := range map[string]struct{ attribute, value, want string }{
+		"nothing has happened": {"removable", "1", ""},
+		"another medium":       {"diskseq", "8", "not the disk any more"},
+		"another size":         {"size", "2048", "not the disk any more"},
+		"another disk":         {"device/model", "SD Reader 2", "not the disk any more"},
+		"the slider has moved": {"ro", "1", "write-protected"},
+		"no card":              {"size", "0", "not the disk any more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := machine(t)
+			dir := filepath.Join(m.Sys, "block", "sdb")
+			put(t, filepath.Join(dir, "diskseq"), []byte("7\n"))
+			d, err := m.Find("sdb")
+			if err != nil || d.Problem != "" {
+				t.Fatalf("%+v, %v", d, err)
+			}
+			put(t, filepath.Join(dir, tc.attribute), []byte(tc.value+"\n"))
+			err = m.Still(d)
+			var refused *flash.RefusedError
+			if (tc.want == "") != (err == nil) || err != nil && (!errors.As(err, &refused) || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// sequence is the kernel's diskseq of a device, 0 where it has none.
+func sequence(t *testing.T, path string) int64 {
+	t.Helper()
+	b, err := os.ReadFile("/sys/block/" + filepath.Base(path) + "/diskseq")
+	if errors.Is(err, os.ErrNotExist) {
+		return 0
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // loop makes a real block device of a file; it needs root.
 func loop(t *testing.T, size int64) flash.Disk {
 	t.Helper()
@@ -119,7 +165,7 @@ func loop(t *testing.T, size int64) flash.Disk {
 	if err != nil {
 		t.Skipf("SKIPPED: %v", err)
 	}
-	return flash.Disk{Name: filepath.Base(path), Path: path, Number: strings.TrimSpace(string(number))}
+	return flash.Disk{Name: filepath.Base(path), Path: path, Number: strings.TrimSpace(string(number)), Size: size, Sequence: sequence(t, path)}
 }
 
 // The whole of it on a block device, past the page cache.
@@ -156,11 +202,19 @@ func TestABlockDeviceIsWritten(t *testing.T) {
 // What comes into use, or becomes another disk, after the list was made, is refused all the same.
 func TestABlockDeviceThatIsNotFree(t *testing.T) {
 	d := loop(t, 64*mib)
-	wrong := d
-	wrong.Number = "8:16"
 	var refused *flash.RefusedError
-	if target, err := flash.OpenDisk(wrong); !errors.As(err, &refused) {
-		t.Errorf("another disk: %v, %v", target, err)
+	for name, harm := range map[string]func(*flash.Disk){
+		"another disk":   func(d *flash.Disk) { d.Number = "8:16" },
+		"another size":   func(d *flash.Disk) { d.Size -= mib },
+		"another medium": func(d *flash.Disk) { d.Sequence++ },
+	} {
+		wrong := d
+		if harm(&wrong); d.Sequence == 0 && wrong.Sequence != 0 {
+			continue // a kernel that does not tell media apart
+		}
+		if target, err := flash.OpenDisk(wrong); !errors.As(err, &refused) {
+			t.Errorf("%s: %v, %v", name, target, err)
+		}
 	}
 	notDisk := d
 	notDisk.Path = filepath.Join(t.TempDir(), "file")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -38,7 +39,12 @@ func newDisk(f *os.File, d Disk) (Target, error) {
 		return nil, err
 	}
 	if number := fmt.Sprintf("%d:%d", unix.Major(st.Rdev), unix.Minor(st.Rdev)); st.Mode&unix.S_IFMT != unix.S_IFBLK || number != d.Number {
-		return nil, &RefusedError{d.Name, "it is not the disk any more that it was"}
+		return nil, changed(d)
+	}
+	if same, err := sameMedium(f, d); err != nil {
+		return nil, err
+	} else if !same {
+		return nil, changed(d)
 	}
 	if n, err := unix.IoctlGetInt(int(f.Fd()), unix.BLKSSZGET); err != nil {
 		return nil, err
@@ -49,7 +55,25 @@ func newDisk(f *os.File, d Disk) (Target, error) {
 	if err != nil {
 		return nil, err
 	}
+	if size != d.Size {
+		return nil, changed(d)
+	}
 	return disk{newSectors(f), f, size}, nil
+}
+
+// diskSequence is BLKGETDISKSEQ of the kernel's include/uapi/linux/fs.h, _IOR(0x12, 128, __u64), since Linux 5.15.
+const diskSequence = 0x80081280
+
+// sameMedium reports whether an open disk has the sequence number that d had. A kernel too old to say has none for d either.
+func sameMedium(f *os.File, d Disk) (bool, error) {
+	if d.Sequence == 0 {
+		return true, nil
+	}
+	var now uint64
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), diskSequence, uintptr(unsafe.Pointer(&now))); errno != 0 {
+		return false, fmt.Errorf("%s: asking which disk it is: %w", d.Name, errno)
+	}
+	return now == uint64(d.Sequence), nil
 }
 
 type disk struct {
