@@ -19,7 +19,8 @@ func (a *app) newAskCmd() *cobra.Command {
 		Use:   "ask QUESTION...",
 		Short: "Ask the paired box one question",
 		Long: "Ask the paired box one question and print its answer. What needs a press is approved at the box and nowhere else; this command\n" +
-			"only says that something waits there. Exit status 1: the box could not answer.",
+			"only says that something waits there. Exit status 0: answered; 1: the box could not answer, or the last thing it wanted to do was\n" +
+			"denied, refused, expired or failed; 2: nobody can tell whether that took effect.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := identityFile()
@@ -116,9 +117,36 @@ func (a *app) listen(ctx context.Context, client *phone.Client) (answer, error) 
 			if whole.End.Reason == "failed" {
 				return whole, bad(errors.New(whole.End.Message))
 			}
-			return whole, nil
+			return whole, judge(whole.Outcomes)
 		}
 	}
+}
+
+// judge says how a turn ended by the last thing that it wanted to do: a model that is refused may do better at its next try.
+func judge(outcomes []wire.Outcome) error {
+	if len(outcomes) == 0 {
+		return nil
+	}
+	switch o := outcomes[len(outcomes)-1]; o.Status {
+	case capabilities.Done.String():
+		return nil
+	case capabilities.Denied.String():
+		return bad(errors.New("somebody at the box said no"))
+	case capabilities.Expired.String():
+		return bad(errors.New("nobody decided at the box in time"))
+	case capabilities.ExpiredUnseen.String():
+		return bad(errors.New("nobody looked at the box in time"))
+	case capabilities.Withdrawn.String():
+		return bad(errors.New("it was taken back before anybody decided"))
+	case capabilities.Failed.String():
+		return bad(fmt.Errorf("it was tried, and did not work (%s)", o.Code))
+	case capabilities.Rejected.String():
+		if o.Code == capabilities.CodeFrozen {
+			return bad(errors.New("the box is frozen; hold both of its buttons to release it"))
+		}
+		return bad(fmt.Errorf("the box refused it (%s)", o.Code))
+	}
+	return &exitError{exitUnclear, errors.New("nobody can say whether it took effect; look at the record")}
 }
 
 // printOutcome prints one result apart from the model's prose.
