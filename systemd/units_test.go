@@ -283,3 +283,25 @@ func TestNothingElseStarts(t *testing.T) {
 		}
 	}
 }
+
+// D8: a role that has files of its own in /run sees those and nothing else there.
+func TestEveryRoleSeesItsOwnPartOfRun(t *testing.T) {
+	seen := 0
+	for _, path := range services(t) {
+		name := filepath.Base(path)
+		text, err := os.ReadFile(filepath.Join(unitDir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "/run/assent/") {
+			continue
+		}
+		seen++
+		if !strings.Contains(string(text), "\nTemporaryFileSystem=/run:ro\n") || regexp.MustCompile(`ReadWritePaths=.*/run`).Match(text) {
+			t.Errorf("%s sees all of /run", name)
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d units were looked at", seen)
+	}
+}
