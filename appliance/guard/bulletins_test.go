@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -83,7 +84,12 @@ func TestNoticesKnownLastAreShownLast(t *testing.T) {
 	a, b := notice.Notice{Name: "a", Text: "A"}, notice.Notice{Name: "b", Text: "New"}
 	for range 2000 {
 		var shown []confirm.Bulletin
-		replace, closeIt := guard.Bulletins(func(all []confirm.Bulletin) { shown = all })
+		replace, closeIt := guard.Bulletins(func(all []confirm.Bulletin) {
+			for range 10 { // whoever could overtake does
+				runtime.Gosched()
+			}
+			shown = all
+		})
 		replace([]notice.Notice{a})
 		var wg sync.WaitGroup
 		wg.Go(func() { replace([]notice.Notice{a, b}) })
