@@ -85,7 +85,7 @@ func TestNoticesKnownLastAreShownLast(t *testing.T) {
 	for range 2000 {
 		var shown []confirm.Bulletin
 		replace, closeIt := guard.Bulletins(func(all []confirm.Bulletin) {
-			for range 10 { // whoever could overtake does
+			for range 200 * len(all) { // the shorter list overtakes the longer, if it can
 				runtime.Gosched()
 			}
 			shown = all
