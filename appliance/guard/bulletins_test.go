@@ -82,18 +82,25 @@ func TestNoticesFromBeforeTheStart(t *testing.T) {
 // TestNoticesKnownLastAreShownLast has one closed while another comes, which two goroutines of the guard do.
 func TestNoticesKnownLastAreShownLast(t *testing.T) {
 	a, b := notice.Notice{Name: "a", Text: "A"}, notice.Notice{Name: "b", Text: "New"}
-	for range 2000 {
+	for range 50 {
 		var shown []confirm.Bulletin
+		showing := make(chan struct{})
 		replace, closeIt := guard.Bulletins(func(all []confirm.Bulletin) {
-			for range 200 * len(all) { // the shorter list overtakes the longer, if it can
-				runtime.Gosched()
+			if len(all) == 2 { // whoever can overtake is given the time to
+				close(showing)
+				for range 1000 {
+					runtime.Gosched()
+				}
 			}
 			shown = all
 		})
 		replace([]notice.Notice{a})
 		var wg sync.WaitGroup
 		wg.Go(func() { replace([]notice.Notice{a, b}) })
-		wg.Go(func() { closeIt(a.Digest()) })
+		wg.Go(func() {
+			<-showing
+			closeIt(a.Digest())
+		})
 		wg.Wait()
 		if len(shown) != 1 || shown[0].ID != b.Digest() {
 			t.Fatalf("the panel was left with %d notices that are not those that are open", len(shown))
