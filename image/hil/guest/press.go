@@ -74,9 +74,9 @@ func readAndHold(r *room) {
 	r.lit(false)
 }
 
-// fullBar reports whether the glass asks to let go.
+// fullBar reports whether the glass asks to let go, and somebody has seen it.
 func (r *room) fullBar(p *pending) bool {
-	return r.glass() == screen.DrawReading(p.pages[len(p.pages)-1], 0, true, true, 1, "LET GO")
+	return r.glass() == screen.DrawReading(p.pages[len(p.pages)-1], 0, true, true, 1, "LET GO") && r.adapter.Still(reaction)
 }
 
 // pressBeforeTheDraw presses while the last page is on its way to a slow display, and holds on.
