@@ -35,7 +35,9 @@ func TestNoiseIsGoneBeforeItCounts(t *testing.T) {
 			b.hands.Hold(approve, fullHold)
 			p.want(confirm.Approved)
 			last := len(pages) - 1
-			b.wantShown(func(left time.Duration) device.Frame { return screen.DrawReading(pages[last], left, true, true, 1, "LET GO") })
+			b.wantShown(func(left time.Duration) device.Frame {
+				return screen.DrawReading(pages[last], left, true, true, 1, "LET GO")
+			})
 		})
 	})
 	t.Run("prompt", func(t *testing.T) {
