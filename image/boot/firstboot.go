@@ -43,7 +43,7 @@ func job(ctx context.Context, t *test, o options) error {
 	}
 	t.step("the phone page comes over https", nil)
 	t.picture(b, "idle")
-	p, err := t.pair(ctx, b)
+	p, err := t.pair(ctx, b, "Kitchen")
 	if !t.step("a phone is paired with the code on the glass and both buttons", err) {
 		return nil
 	}

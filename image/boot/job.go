@@ -54,8 +54,8 @@ func (b *box) page(ctx context.Context) (string, error) {
 	return string(body), err
 }
 
-// pair pairs a phone: both buttons are held, the code is read from the glass, and somebody at the box accepts.
-func (t *test) pair(ctx context.Context, b *box) (*phones, error) {
+// pair pairs a phone of that name: both buttons are held, the code is read from the glass, and somebody at the box accepts.
+func (t *test) pair(ctx context.Context, b *box, name string) (*phones, error) {
 	shown := "https://" + boxIP
 	code, err := b.finger.OpenPairing(ctx, shown)
 	if err != nil {
@@ -75,7 +75,7 @@ func (t *test) pair(ctx context.Context, b *box) (*phones, error) {
 	}
 	done := make(chan paired, 1)
 	go func() {
-		who, err := client.Pair(ctx, code, "Kitchen", nil)
+		who, err := client.Pair(ctx, code, name, nil)
 		done <- paired{who, err}
 	}()
 	if _, err := b.finger.See(ctx, promptGaze, "who wants to be paired", finger.Inverted); err != nil {

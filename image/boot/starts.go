@@ -89,7 +89,7 @@ func starts(ctx context.Context, t *test, _ options) error {
 		}
 		t.journal(ctx, b, name)
 		if n < plugs {
-			err = t.work(ctx, b, &known, random)
+			err = t.work(ctx, b, []string{"Hall", "Garden", "Attic"}[n], &known, random)
 			t.step("somebody asked until the plug was pulled", err)
 		}
 		b.pull()
@@ -157,9 +157,9 @@ func (t *test) noticed(ctx context.Context, b *box) error {
 	return nil
 }
 
-// work lets a new phone ask and somebody press, and returns at a random moment of that. known grows by what the phone hears.
-func (t *test) work(ctx context.Context, b *box, known *control.Record, random *rand.Rand) error {
-	p, err := t.pair(ctx, b)
+// work lets a new phone of that name ask and somebody press, and returns at a random moment of that. known grows by what the phone hears.
+func (t *test) work(ctx context.Context, b *box, name string, known *control.Record, random *rand.Rand) error {
+	p, err := t.pair(ctx, b, name)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (t *test) work(ctx context.Context, b *box, known *control.Record, random *
 	done := make(chan error, 1)
 	heard := make(chan heard, 64)
 	go func() { done <- p.insist(ctx, heard) }()
-	after := time.Duration(5000+random.IntN(40000)) * time.Millisecond
+	after := time.Duration(20000+random.IntN(50000)) * time.Millisecond
 	t.say(fmt.Sprintf("the plug is pulled in %.1f s", after.Seconds()))
 	timer := time.NewTimer(after)
 	defer timer.Stop()
