@@ -173,7 +173,7 @@ func TestPowerLossWhileSettingAside(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	nothing, everything := func(int) int { return 0 }, func(n int) int { return n - 1 }
 	var begun, done int
-	for at := 1; at <= total+1; at += thin {
+	for at := 1 + total%thin; at <= total+1; at += thin { // the last is among them
 		for how, choose := range [][]func(int) int{{nothing, everything}, {everything, random.IntN}, {random.IntN, nothing}}[at%3] {
 			disk := base.Copy()
 			disk.Arm(audittest.Fault{At: at, Err: dead, Dead: true, Short: at%2 == 0})
