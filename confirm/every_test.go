@@ -233,6 +233,8 @@ func TestWhatOnceBroke(t *testing.T) {
 	for name, path := range map[string][]moment{
 		"edges of a hold that was broken come after the level told of its end": slices.Concat(read, on(
 			pressApprove, approveLate, approveLate, approveLost, toHold, approveLost, arriveAll)),
+		"the button is down again when the release of a hold is told": slices.Concat(read, on(
+			pressApprove, toHold, approveLate, toNext, approveLost, looked, pressApprove)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRoom(newDeck(), brisk(), both)

@@ -2,6 +2,7 @@ package confirm
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"assent.home.arpa/device"
@@ -30,7 +31,7 @@ type judge struct {
 
 	frozen, lost, gone bool
 	unread             bool                  // the levels cannot be read
-	agreed             time.Duration         // mono: the levels last said that approve alone is down
+	agreed             [3]reading            // the levels said that approve alone is down; one for each press, the newest first
 	odd                [doubts]time.Duration // mono: the newest presses where there is nothing to press for
 	doubted            time.Duration         // mono: until then a token takes the number of taps
 	pressed            uint32                // the press that made the newest token
@@ -78,6 +79,12 @@ type finger struct {
 	upBefore time.Duration // mono: likewise, as it was when the last press was told
 	turned   uint8         // the card that the press under way opened, or turned a page of
 	low      time.Duration // mono: since when its level says down, with no edge since; or zero
+}
+
+// reading is the newest time at which a press was seen by its level.
+type reading struct {
+	press uint32 // the contact's move
+	at    time.Duration
 }
 
 type arrival struct {
@@ -291,6 +298,15 @@ func (j *judge) odds(ev device.Event, now instant, inSight bool, last arrival) {
 	}
 }
 
+// agrees is a reading of both levels: approve alone is down.
+func (j *judge) agrees(now instant) {
+	if press := j.lines[device.Approve].moves; j.agreed[0].press != press {
+		copy(j.agreed[1:], j.agreed[:])
+		j.agreed[0].press = press
+	}
+	j.agreed[0].at = now.mono
+}
+
 // level is a line that the panel reads.
 func (j *judge) level(b device.Button, down bool, now instant) {
 	l := &j.lines[b]
@@ -353,7 +369,8 @@ func (j *judge) approved(tag uint8, d Decision, digest [32]byte, now instant) {
 		check(release.at-press.at < j.rules.Revoke && now.mono-press.at < j.rules.Revoke, "the button looks stuck")
 		check(press.at >= read, "the hold began before the end was read")
 		check(l.upBefore >= f.lastAck && l.upBefore <= press.at, "the line was not seen up between the last draw and the hold")
-		check(j.agreed >= d.Completed && j.agreed <= release.at, "the contacts said otherwise")
+		agreed := slices.ContainsFunc(j.agreed[:], func(r reading) bool { return r.press == press.seq && r.at >= d.Completed })
+		check(agreed, "the contacts said otherwise")
 	}
 	check(d.Pressed == press.at, "the decision tells of another press")
 	check(press.seq != j.pressed, "the press was used before")

@@ -118,7 +118,11 @@ func (k *keyed) machine(m *machine) {
 func (k *keyed) judge(j *judge) {
 	g := &j.glass
 	k.mark(g.mark, g.sent)
-	k.mono(g.since, g.began, j.slept, j.nextSince, j.prompted, g.full, j.alone, j.agreed, j.doubted)
+	k.mono(g.since, g.began, j.slept, j.nextSince, j.prompted, g.full, j.alone, j.doubted)
+	for _, r := range j.agreed {
+		k.num(int64(j.lines[1].moves - r.press))
+		k.mono(r.at)
+	}
 	k.mono(j.odd[:]...)
 	k.yes(g.known, j.passed, j.frozen, j.lost, j.gone, j.unread)
 	k.num(int64(j.onTop), int64(j.taps), int64(j.lines[1].seq-j.pressed), int64(j.lines[2].seq-j.panicked), int64(j.lines[1].turned))

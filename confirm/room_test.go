@@ -139,7 +139,7 @@ func (r *room) answerProbes() {
 			r.j.level(device.Approve, lv.approve, r.now)
 			r.j.level(device.Deny, lv.deny, r.now)
 			if lv.approve && !lv.deny {
-				r.j.agreed = r.now.mono
+				r.j.agrees(r.now)
 			}
 		}
 		r.once(lv)
