@@ -57,7 +57,7 @@ func TestPowerLossAtAnyInstant(t *testing.T) {
 			random := rand.New(rand.NewPCG(7, 8))
 			seed := maphash.MakeSeed()
 			seen := map[uint64]bool{}
-			one, again, most, recovered, within := 8*thin, 12, 4, 0, 0
+			one, again, most, recovered, within := 8, 12, 4, 0, 0
 			if *every {
 				one, again, most = 1, 1, 64
 			}
