@@ -91,7 +91,6 @@ func (e *Engine) Kill() {
 		// The executable may be a script around the engine: kill the process group.
 		syscall.Kill(-e.cmd.Process.Pid, syscall.SIGKILL)
 		e.cmd.Wait()
-		os.Remove(e.Socket)
 	})
 }
 
@@ -115,6 +114,7 @@ func (e *Engine) Restart() {
 // Begin starts the engine and does not wait for it.
 func (e *Engine) Begin() {
 	e.t.Helper()
+	os.Remove(e.Socket) // a killed engine leaves it, and the next could not listen
 	e.cmd = exec.Command(e.path, e.args...)
 	e.cmd.Env = append(scrubbed(), "GGML_NO_BACKTRACE=1")
 	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
