@@ -60,7 +60,7 @@ func job(ctx context.Context, t *test, o options) error {
 	t.step("the record is copied onto a stick and verified here", t.export(ctx, b))
 	t.step("a keyboard is not let in", t.keyboard(ctx, b))
 	t.step("no unit has a way out of what it is for", t.confined(ctx, b))
-	t.idle(ctx, b, o)
+	t.step("the box was left alone", t.idle(ctx, b, o))
 	t.journal(ctx, b, "first")
 	t.step("the box switches itself off in order", b.off(ctx))
 	pressed := frames.Pressed{To: netip.AddrPortFrom(netip.MustParseAddr(routerIP), uint16(t.searchPort)), After: asked.pressed}
@@ -79,15 +79,21 @@ func (t *test) inside(ctx context.Context, b *box) {
 	}
 }
 
-// idle leaves the box alone for a while.
-func (t *test) idle(ctx context.Context, b *box, o options) {
+// idle leaves the box alone for a while. The audit's own machine loses its power meanwhile, if everything is tried.
+func (t *test) idle(ctx context.Context, b *box, o options) error {
 	t.say(fmt.Sprintf("leaving the box alone for %v", o.idle))
+	enough := time.After(o.idle)
+	var err error
+	if o.only == "" {
+		err = cutsPart(ctx, t, o)
+	}
 	select {
-	case <-time.After(o.idle):
+	case <-enough:
 	case <-b.Done():
 	case <-ctx.Done():
 	}
 	t.picture(b, "idle-later")
+	return err
 }
 
 // unlisted compares what the box sent with the table of what may leave.

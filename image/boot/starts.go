@@ -35,6 +35,7 @@ const (
 
 // cutsPart pulls the plug of the audit's own machine, everywhere.
 func cutsPart(ctx context.Context, t *test, _ options) error {
+	t.cut = true
 	t.say("pulling the plug of the audit's own machine")
 	r, err := cuts.Run(ctx, t.cache, t.dir, cutsLimit, t.say)
 	if err != nil {

@@ -39,6 +39,7 @@ type test struct {
 	card, bios, layer string
 	settings, model   string // files
 	site              *websearchtest.Site
+	cut               bool // the audit's own machine had its turn
 	searchPort        int
 
 	mu     sync.Mutex // guards all below
