@@ -20,6 +20,7 @@ import (
 const (
 	BothHold    = 3300 * time.Millisecond // opens pairing mode, and accepts an administrative prompt
 	ApproveHold = 1800 * time.Millisecond
+	slowHold    = 3 * time.Second // for a box that is slow to see it; at 6 s it would be withdrawn
 	tap         = 80 * time.Millisecond
 	readPage    = 1600 * time.Millisecond // longer than a full page must be on screen: 700 ms + 48 × 15 ms
 	gaze        = 3 * time.Second         // for a picture to appear
@@ -151,7 +152,19 @@ func (f Finger) Approve(ctx context.Context, pages int) ([]screen.Page, error) {
 	if err != nil {
 		return shown, err
 	}
-	return shown, f.Panel.Hold(ApproveHold, device.Approve)
+	return shown, f.HoldArmed(ctx)
+}
+
+// HoldArmed holds the button when the panel says that a hold counts now.
+func (f Finger) HoldArmed(ctx context.Context) error {
+	if _, err := f.See(ctx, f.patience(gaze), "that a hold counts", Armed); err != nil {
+		return err
+	}
+	hold := ApproveHold
+	if f.Slow > 1 {
+		hold = slowHold
+	}
+	return f.Panel.Hold(hold, device.Approve)
 }
 
 // ReadOn reads the pages of a card from page on, where 0 opens the card that waits. It returns them as they were shown.
@@ -213,6 +226,13 @@ func Waiting(f device.Frame, pages int) bool {
 	const left = 96 // how many wait behind it is right of this column of RAM page 0
 	like := screen.DrawWaiting(screen.Waiting{Phone: "x", Title: "x", Pages: pages})
 	return slices.Equal(f[:left], like[:left])
+}
+
+// Armed recognises the last page of a card that has been read: its strip asks for the hold.
+func Armed(f device.Frame) bool {
+	const strip, left = (device.Height/8 - 1) * device.Width, 96 // the time is right of this column of RAM page 7
+	like := screen.DrawReading(screen.Page{}, time.Minute, true, true, 0, "")
+	return slices.Equal(f[strip:strip+left], like[strip:strip+left])
 }
 
 // Words reads one shown page back from its pixels. Large destinations are recognised by drawing them again.

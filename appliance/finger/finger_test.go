@@ -102,7 +102,17 @@ func TestACardIsReadToItsEnd(t *testing.T) {
 	at := -1
 	p.onHold = func(p *panel, _ []device.Button) {
 		at = min(at+1, len(pages)-1)
-		p.show(pages[at].Frame)
+		last := at == len(pages)-1
+		p.show(screen.DrawReading(pages[at], time.Minute, last, false, 0, ""))
+		if last && len(p.holds) == len(pages) { // read by now
+			go func() {
+				time.Sleep(2 * time.Second)
+				if n := len(p.holds); n != len(pages) {
+					t.Errorf("%d presses before a hold counted", n)
+				}
+				p.show(screen.DrawReading(pages[at], time.Minute, true, true, 0, ""))
+			}()
+		}
 	}
 	shown, err := finger.Finger{Panel: p}.Approve(t.Context(), len(pages))
 	if err != nil {
@@ -133,6 +143,9 @@ func TestPicturesAreToldApart(t *testing.T) {
 	}
 	if finger.Numbered(waiting, 0, 4) || !finger.Numbered(pages[1].Frame, 1, len(pages)) || finger.Numbered(pages[1].Frame, 2, len(pages)) {
 		t.Error("a page is taken for another")
+	}
+	if last := pages[len(pages)-1]; !finger.Armed(screen.DrawReading(last, time.Second, true, true, 0, "")) || finger.Armed(screen.DrawReading(last, time.Second, true, false, 0, "")) {
+		t.Error("a card that has not been read is taken for one that has")
 	}
 	if !finger.Inverted(prompt) || finger.Inverted(waiting) {
 		t.Error("a prompt is not known from a request")

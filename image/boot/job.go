@@ -217,7 +217,7 @@ func (p *phones) approved(ctx context.Context) (turn, error) {
 			return errors.New("something was sent before the button was held")
 		}
 		pressed = time.Now()
-		return p.box.agent.Hold(finger.ApproveHold, device.Approve)
+		return p.box.finger.HoldArmed(ctx)
 	})
 	t.pressed = pressed
 	if err != nil {
