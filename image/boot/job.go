@@ -174,10 +174,9 @@ func (p *phones) ask(ctx context.Context, act func(wire.Pending) error) (turn, e
 	}
 }
 
-// approved asks, presses too early, which must not count, reads the card to its end and holds the button.
+// approved asks, reads the card to its end and holds the button.
 func (p *phones) approved(ctx context.Context) (turn, error) {
 	var pressed time.Time
-	early := false
 	t, err := p.ask(ctx, func(w wire.Pending) error {
 		if w.Decided {
 			if pressed.IsZero() {
@@ -190,25 +189,10 @@ func (p *phones) approved(ctx context.Context) (turn, error) {
 			return err
 		}
 		searches := len(p.test.site.Searches())
-		first := 0
-		if !early && w.Pages > 1 {
-			early = true
-			if err := p.box.agent.Hold(finger.ApproveHold, device.Approve); err != nil { // opens the first page, and no more
-				return err
-			}
-			time.Sleep(refuseWatch)
-			if n := len(p.test.site.Searches()); n != searches {
-				return errors.New("something was sent for a hold on a card that nobody had read")
-			}
-			if frame, lit := p.box.agent.View(); lit && finger.Numbered(frame, 0, w.Pages) {
-				p.test.save(frame, "card-page-1")
-				first = 1
-			}
-		}
-		pages, err := p.box.finger.ReadOn(ctx, first, w.Pages)
+		pages, err := p.box.finger.ReadOn(ctx, 0, w.Pages)
 		for i, page := range pages {
-			p.test.say(fmt.Sprintf("page %d of %d on the glass: %s", first+i+1, w.Pages, finger.Words(page, w.Destination)))
-			p.test.save(page.Frame, fmt.Sprintf("card-page-%d", first+i+1))
+			p.test.say(fmt.Sprintf("page %d of %d on the glass: %s", i+1, w.Pages, finger.Words(page, w.Destination)))
+			p.test.save(page.Frame, fmt.Sprintf("card-page-%d", i+1))
 		}
 		if err != nil {
 			return err
@@ -256,7 +240,7 @@ func cited(t turn) error {
 	return fmt.Errorf("the answer cites nothing: %+v", t.outcomes)
 }
 
-// denied asks and has somebody at the box say no.
+// denied asks, holds the button on what nobody has read, which must not count, and has somebody at the box say no.
 func (p *phones) denied(ctx context.Context) error {
 	searches := len(p.test.site.Searches())
 	t, err := p.ask(ctx, func(w wire.Pending) error {
@@ -265,6 +249,13 @@ func (p *phones) denied(ctx context.Context) error {
 		}
 		if err := p.announced(ctx, w); err != nil {
 			return err
+		}
+		if err := p.box.agent.Hold(finger.ApproveHold, device.Approve); err != nil {
+			return err
+		}
+		time.Sleep(refuseWatch)
+		if n := len(p.test.site.Searches()); n != searches {
+			return errors.New("something was sent for a hold on a card that nobody had read")
 		}
 		return p.box.agent.Hold(shortPress, device.Deny)
 	})
