@@ -16,9 +16,9 @@
 // # Who may say what
 //
 //	gateway → guard     Hello Auth CatalogRequest Ask EndAsk Propose Withdraw Claim Pair StatusRequest
-//	                    InboxRequest Seen
+//	                    InboxRequest Seen Cable
 //	guard   → gateway   Welcome AuthReply Catalog AskReply Pending Outcome PairReply Status Notice
-//	                    Inbox Error
+//	                    Inbox CableReply Error
 //	courier → guard     Challenge Result Error
 //	guard   → courier   Execute Abort
 //	courier → worker    Job (with at most one descriptor)

@@ -59,14 +59,16 @@ func examples() []ipc.Message {
 		&ipc.InboxRequest{Slot: 3},
 		&ipc.Inbox{Items: []ipc.Unknown{{Inv: inv, Slot: 3, Phone: "Kitchen", Name: "web.search", Version: 1, Title: "t", Text: "x", Destination: "wikipedia.org", When: 5, Seq: 6, Why: capabilities.CodeInterrupted, Cut: true, Sent: true}}, Older: 2},
 		&ipc.Seen{Slot: 3, Inv: inv, Sig: []byte{3}},
+		&ipc.Cable{Slot: 3, Counter: 11, Sig: []byte{3}},
+		&ipc.CableReply{Seconds: 300},
 		&ipc.Challenge{Nonce: fill(10), Start: id},
 		&ipc.Execute{Grant: []byte{1}, Secret: []byte{2}},
 		&ipc.Result{Inv: inv, Status: capabilities.Done, Code: capabilities.CodeTimeout, Sent: true, Duration: 7, Envelope: env, Body: []byte("{}")},
 		&ipc.Abort{Inv: inv},
 		&ipc.Job{Claims: []byte{1}, Secret: []byte{2}},
 		&ipc.JobResult{Status: capabilities.Unknown, Code: capabilities.CodeInterrupted, Sent: true, Envelope: env, Body: []byte("{}")},
-		&ipc.StickHello{Problem: ipc.StickExFAT, Label: []byte{0x9a, 'B'}, Size: 7 << 30},
-		&ipc.StickOp{Verb: ipc.StickWrite, Name: "log/a", To: "b", Handle: 2, Offset: 3, Size: 4, Data: []byte{5}},
+		&ipc.StickHello{Problem: ipc.StickExFAT, Label: []byte{0x9a, 'B'}, Size: 7 << 30, Cable: true},
+		&ipc.StickOp{Verb: ipc.StickWrite, Name: "log/a", To: "b", Handle: 2, Offset: 3, Size: 4, Data: []byte{5}, Room: 8},
 		&ipc.StickReply{Problem: ipc.StickFull, Yes: true, Size: 6, Data: []byte{7}},
 	}
 }

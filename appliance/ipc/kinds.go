@@ -70,6 +70,12 @@ func (*Inbox) Kind() Kind { return KindInbox }
 func (*Seen) Kind() Kind { return KindSeen }
 
 // Kind implements Message.
+func (*Cable) Kind() Kind { return KindCable }
+
+// Kind implements Message.
+func (*CableReply) Kind() Kind { return KindCableReply }
+
+// Kind implements Message.
 func (*Challenge) Kind() Kind { return KindChallenge }
 
 // Kind implements Message.
@@ -145,6 +151,10 @@ func blank(k Kind) Message {
 		return new(Inbox)
 	case KindSeen:
 		return new(Seen)
+	case KindCable:
+		return new(Cable)
+	case KindCableReply:
+		return new(CableReply)
 	case KindChallenge:
 		return new(Challenge)
 	case KindExecute:

@@ -40,6 +40,8 @@ const (
 	KindInboxRequest   Kind = 21
 	KindInbox          Kind = 22
 	KindSeen           Kind = 23
+	KindCable          Kind = 24
+	KindCableReply     Kind = 25
 	KindChallenge      Kind = 32
 	KindExecute        Kind = 33
 	KindResult         Kind = 34
@@ -352,6 +354,20 @@ type Seen struct {
 	Slot uint32                    `cbor:"1,keyasint"`
 	Inv  capabilities.InvocationID `cbor:"2,keyasint"`
 	Sig  []byte                    `cbor:"3,keyasint"`
+}
+
+// Cable asks, for the owner, that whoever is at the box be offered to have the record read over the USB cable. Nothing happens
+// before a press there. Sig is the phone's, over wire.CableBytes; the counter is of the same row as an ask's. CableReply
+// answers, or an Error.
+type Cable struct {
+	Slot    uint32 `cbor:"1,keyasint"`
+	Counter uint64 `cbor:"2,keyasint"`
+	Sig     []byte `cbor:"3,keyasint"`
+}
+
+// CableReply answers Cable: the next gesture at the box shows the prompt.
+type CableReply struct {
+	Seconds uint32 `cbor:"1,keyasint"` // for how long it is offered
 }
 
 // Error answers a question that could not be dealt with.

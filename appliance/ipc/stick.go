@@ -34,11 +34,14 @@ const (
 	StickRefused     StickProblem = 18 // an operation that makes no sense, or a name that is none
 )
 
-// StickHello is what an exporter says first, with id 0: what it found. All but Problem is the stick's own word.
+// StickHello is what an exporter says first, with id 0: what it found. All but Problem and Cable is the stick's own word.
 type StickHello struct {
 	Problem StickProblem `cbor:"1,keyasint"`
 	Label   []byte       `cbor:"2,keyasint,omitempty"` // the volume's name, at most MaxStickLabel bytes
 	Size    int64        `cbor:"3,keyasint,omitempty"` // bytes of the medium
+	// Cable says that there is no stick, but a port by which the box itself can pose as a read-only one. StickMake comes before
+	// all other verbs there.
+	Cable bool `cbor:"4,keyasint,omitempty"`
 }
 
 // StickVerb says what an exporter is to do. The zero value is invalid. Do not renumber.
@@ -57,6 +60,10 @@ const (
 	StickRemove StickVerb = 9  // remove Name with all that is in it; there may be none
 	StickSync   StickVerb = 10 // flush
 	StickEnd    StickVerb = 11 // flush, and touch the medium no more
+	StickMake   StickVerb = 12 // cable: make an empty medium that has Room
+	StickShow   StickVerb = 13 // cable, after StickEnd: let whoever is at the other end read the medium
+	StickShown  StickVerb = 14 // cable: Yes of the reply: it can still be read, and nobody there has ejected it
+	StickHide   StickVerb = 15 // cable: take it off the cable, and throw the medium away
 )
 
 // StickOp is what the guard asks of an exporter. StickReply answers it. The guard sends one at a time.
@@ -68,6 +75,7 @@ type StickOp struct {
 	Offset int64     `cbor:"5,keyasint,omitempty"`
 	Size   uint32    `cbor:"6,keyasint,omitempty"` // at most MaxStickChunk
 	Data   []byte    `cbor:"7,keyasint,omitempty"` // at most MaxStickChunk
+	Room   int64     `cbor:"8,keyasint,omitempty"` // bytes of files
 }
 
 // StickReply answers a StickOp. Where Problem is set nothing else is.

@@ -57,6 +57,7 @@ const (
 	TypeDeny   Type = "deny"
 	TypeSeen   Type = "seen"
 	TypeRecord Type = "record" // asks for the box's record as it is; without data. A frame of the same type answers
+	TypeCable  Type = "cable"  // the owner asks that the record be offered over the USB cable. A frame of the same type answers
 	TypePing   Type = "ping"
 )
 
@@ -134,6 +135,18 @@ type Deny struct {
 type Seen struct {
 	Invocation string `json:"invocation"`
 	Sig        string `json:"sig"` // over SeenBytes
+}
+
+// Cable asks that whoever is at the box be offered to have the record read over the box's USB cable. Nothing is on the cable
+// before somebody there has held both buttons, twice.
+type Cable struct {
+	Counter uint64 `json:"counter"` // greater than that of any ask before from this phone
+	Sig     string `json:"sig"`     // over CableBytes
+}
+
+// CableOffer answers Cable.
+type CableOffer struct {
+	Seconds uint32 `json:"seconds"` // for how long the box offers it
 }
 
 // Challenge is the first frame on every connection.
@@ -323,6 +336,17 @@ func SeenBytes(slot uint32, invocation [16]byte) []byte {
 	b := append([]byte("assent/seen/v1"), 0)
 	b = binary.BigEndian.AppendUint32(b, slot)
 	return append(b, invocation[:]...)
+}
+
+// CableBytes are what a phone signs to have the record offered over the cable:
+//
+//	"assent/cable/v1" 00 || slot uint32 || counter uint64      big-endian
+//
+// The counter is of the same row as an ask's, so that nobody can ask the same again.
+func CableBytes(slot uint32, counter uint64) []byte {
+	b := append([]byte("assent/cable/v1"), 0)
+	b = binary.BigEndian.AppendUint32(b, slot)
+	return binary.BigEndian.AppendUint64(b, counter)
 }
 
 // TextDigest is SHA-256 over the UTF-8 bytes of a question.

@@ -78,6 +78,8 @@ func TestFramesGolden(t *testing.T) {
 		{wire.TypeNotice, wire.Notice{}},
 		{wire.TypeInbox, wire.Inbox{}},
 		{wire.TypeRecord, wire.Record{}},
+		{wire.TypeCable, wire.Cable{}},
+		{wire.TypeCable, wire.CableOffer{}},
 	} {
 		data := whole(reflect.ValueOf(f.data)).Interface()
 		if err := enc.Encode(wire.Downstream{V: wire.Version, Seq: 1, Re: "c1", Type: f.typ, Data: data}); err != nil {
@@ -116,6 +118,10 @@ func TestSignedBytesGolden(t *testing.T) {
 	// "assent/seen/v1" 00 | slot 00000003 | invocation
 	if got := hex.EncodeToString(wire.SeenBytes(3, conv)); got != "617373656e742f7365656e2f763100"+"00000003"+"c000000000000000000000000000000c" {
 		t.Errorf("seen: %s", got)
+	}
+	// "assent/cable/v1" 00 | slot 00000003 | counter 0000000000000102
+	if got := hex.EncodeToString(wire.CableBytes(3, 0x102)); got != "617373656e742f6361626c652f763100"+"00000003"+"0000000000000102" {
+		t.Errorf("cable: %s", got)
 	}
 }
 
