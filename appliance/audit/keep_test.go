@@ -111,6 +111,29 @@ func prunedLog(t *testing.T) (*audittest.Disk, *clocktest.Clock) {
 	return disk, clk
 }
 
+// What somebody could read over a cable is in nobody's hands, as far as the box knows.
+func TestAnOfferOverACableIsNoCopy(t *testing.T) {
+	clk, disk := clocktest.New(), audittest.NewDisk()
+	o := audittest.Options(clk, disk)
+	o.Quota = 4 * audit.SegmentSize
+	l, err := audit.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	fillUpTo(t, l, disk, "seg-00000002.cborseq")
+	if _, err := l.Barrier(t.Context(), audit.Entry{Payload: audit.Export{LastSegment: 1, Last: l.Head().Seq, OK: true, Cable: true}}); err != nil {
+		t.Fatal(err)
+	}
+	for n := byte(0); err == nil; n++ {
+		e, _ := audit.BlobOf(audit.BlobRaw, [16]byte{}, bytes.Repeat([]byte{n}, audit.MaxBlob))
+		_, err = l.Barrier(t.Context(), e)
+	}
+	if r := intact(t, disk); !errors.Is(err, audit.ErrFull) || r.Pruned != 0 || disk.Content(segment0) == nil {
+		t.Errorf("%d segments were pruned: %v", r.Pruned, err)
+	}
+}
+
 func TestWhatWasExportedIsPrunedWhenRoomIsNeeded(t *testing.T) {
 	disk, clk := prunedLog(t)
 	if disk.Content(segment0) != nil {

@@ -14,7 +14,7 @@ type keeping struct {
 
 func (k *keeping) export(at Seq, e *Export) error {
 	switch {
-	case !e.OK || e.Redacted:
+	case !e.OK || e.Redacted || e.Cable:
 	case e.Last >= at:
 		return errors.New("holds later records than itself")
 	case e.Last >= k.exported:

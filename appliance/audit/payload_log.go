@@ -148,6 +148,9 @@ type Export struct {
 	Code         string `cbor:"9,keyasint,omitzero"`
 	By           Actor  `cbor:"10,keyasint,omitzero"`
 	Admin        Seq    `cbor:"11,keyasint,omitzero"`
+	// Cable says that the copy could be read over a cable for a while. Whether anybody kept it nobody knows, so nothing is ever
+	// removed because of it.
+	Cable bool `cbor:"12,keyasint,omitzero"`
 }
 
 // Fault says that something broke.

@@ -184,6 +184,11 @@ func (e *event) exported(s *Step, p *audit.Export) {
 		s.Text += ", without its literal texts"
 	}
 	s.Text += "."
+	if p.Cable {
+		e.Headline = "The log was offered over the USB cable"
+		s.Text = fmt.Sprintf("The log up to record %s could be read over the USB cable. Whether anybody kept a copy the box does not know.", number(p.Last))
+		s.fact("ended by", e.Code)
+	}
 	if !p.OK {
 		e.Outcome, e.Headline = Failed, "The log could not be copied"
 		s.Text = "A copy of the log was begun and did not come about" + becauseOf(capabilities.Code(p.Code)) + "."

@@ -368,6 +368,8 @@ func TestEventsThatAreNoCalls(t *testing.T) {
 		{"a pairing is denied", []audit.Entry{{Payload: audit.Admin{Action: audit.AdminPair, Outcome: audit.Denied, By: audit.ByBox}}}, story.KindAdmin, story.Denied, "Pairing of a phone (denied)"},
 		{"pairing mode closes", []audit.Entry{{Payload: audit.Admin{Action: audit.AdminPairing, Outcome: audit.Approved, By: audit.ByBox, On: audit.No}}}, story.KindAdmin, story.Done, "Pairing mode was closed"},
 		{"an export fails", []audit.Entry{{Payload: audit.Export{Code: "no_room"}}}, story.KindAdmin, story.Failed, "could not be copied"},
+		{"a cable was offered", []audit.Entry{{Payload: audit.Export{OK: true, Cable: true, Code: "ejected"}}}, story.KindAdmin, story.Done, "was offered over the USB cable"},
+		{"a cable fails", []audit.Entry{{Payload: audit.Export{Cable: true, Code: "no_room"}}}, story.KindAdmin, story.Failed, "could not be copied"},
 		{"panic", []audit.Entry{{Payload: audit.Freeze{On: true, By: audit.ByBox, Killed: 2}}}, story.KindFreeze, story.Noted, "Panic: the box was frozen"},
 		{"release", []audit.Entry{{Payload: audit.Freeze{By: audit.ByBox}}}, story.KindFreeze, story.Noted, "The box was released"},
 		{"the panel fails", []audit.Entry{{Payload: audit.Fault{Class: audit.FaultDisplay, Where: "panel"}}}, story.KindFault, story.Failed, "The panel stopped answering"},

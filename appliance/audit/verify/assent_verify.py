@@ -78,7 +78,7 @@ epoch       n:1..4294967295 seal-key:digest receipt-key:digest grant-key:digest 
 clock       from:int to:int from-state:0..2 to-state:0..2 source?:words
 prune       first-segment:u32 last-segment:u32 first:u64 last:u64 last-link:digest export?:u64 by?:1..8 admin?:u64
 export      first-segment:u32 last-segment:u32 last:u64 last-link:digest ok?:bool sums?:digest volume?:octets
-            redacted?:bool code?:words by?:1..8 admin?:u64
+            redacted?:bool code?:words by?:1..8 admin?:u64 cable?:bool
 admin       action:1..17 outcome:1..8 by?:1..8 slot?:u32 person?:words role?:1..3 before?:digest after?:digest
             subject?:words text?:digest screen-digest?:digest pages?:[8:digest] shown?:ns pressed?:ns completed?:ns
             presses?:[32:press] code?:words revision?:words ref?:u64 on?:1..2 steps?:[48:step] left-out?:u16
@@ -735,7 +735,7 @@ class Verifier:
     coming = None  # keys and body of an epoch record whose seal is due
 
     def on_export(self, r, *_):
-        if r["ok"] and not r["redacted"]:
+        if r["ok"] and not r["redacted"] and not r["cable"]:
             need(r["last"] < r.seq, "an export holds later records than itself")
             if r["last"] >= self.exported:
                 self.exported, self.export = r["last"], r.seq
