@@ -98,7 +98,6 @@ func (s scenario) cutAgain(t *testing.T, m moment, where string, random *rand.Ra
 	var within []*audittest.Disk
 	image.Watch(func(d *audittest.Disk) { within = append(within, d) })
 	o := audittest.Options(clocktest.New(), image)
-	o.Quota = s.quota
 	l, err := audit.Open(context.Background(), o)
 	if err != nil {
 		t.Fatalf("%s: %v", where, err)

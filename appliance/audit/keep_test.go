@@ -89,19 +89,20 @@ func TestSealKeysAreChangedDailyAndWithEachSegment(t *testing.T) {
 	}
 }
 
-// prunedLog has lost its first segments, which an export holds, to a small quota.
+// prunedLog has lost its first segment to a press.
 func prunedLog(t *testing.T) (*audittest.Disk, *clocktest.Clock) {
 	t.Helper()
 	clk, disk := clocktest.New(), audittest.NewDisk()
-	o := audittest.Options(clk, disk)
-	o.Quota = 4 * audit.SegmentSize
-	l, err := audit.Open(t.Context(), o)
+	l, err := audit.Open(t.Context(), audittest.Options(clk, disk))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	fillUpTo(t, l, disk, "seg-00000002.cborseq")
 	export(t, l, l.Head().Seq)
+	if err := l.Prune(t.Context(), 0, approvePrune(t, l)); err != nil {
+		t.Fatal(err)
+	}
 	fillUpTo(t, l, disk, "seg-00000003.cborseq")
 	c := audittest.Required(clk, 1)
 	i := intend(t, l, c)
@@ -111,30 +112,7 @@ func prunedLog(t *testing.T) (*audittest.Disk, *clocktest.Clock) {
 	return disk, clk
 }
 
-// What somebody could read over a cable is in nobody's hands, as far as the box knows.
-func TestAnOfferOverACableIsNoCopy(t *testing.T) {
-	clk, disk := clocktest.New(), audittest.NewDisk()
-	o := audittest.Options(clk, disk)
-	o.Quota = 4 * audit.SegmentSize
-	l, err := audit.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	fillUpTo(t, l, disk, "seg-00000002.cborseq")
-	if _, err := l.Barrier(t.Context(), audit.Entry{Payload: audit.Export{LastSegment: 1, Last: l.Head().Seq, OK: true, Cable: true}}); err != nil {
-		t.Fatal(err)
-	}
-	for n := byte(0); err == nil; n++ {
-		e, _ := audit.BlobOf(audit.BlobRaw, [16]byte{}, bytes.Repeat([]byte{n}, audit.MaxBlob))
-		_, err = l.Barrier(t.Context(), e)
-	}
-	if r := intact(t, disk); !errors.Is(err, audit.ErrFull) || r.Pruned != 0 || disk.Content(segment0) == nil {
-		t.Errorf("%d segments were pruned: %v", r.Pruned, err)
-	}
-}
-
-func TestWhatWasExportedIsPrunedWhenRoomIsNeeded(t *testing.T) {
+func TestAPrunedLogGoesOn(t *testing.T) {
 	disk, clk := prunedLog(t)
 	if disk.Content(segment0) != nil {
 		t.Fatal("nothing was pruned")
@@ -153,7 +131,8 @@ func TestWhatWasExportedIsPrunedWhenRoomIsNeeded(t *testing.T) {
 	}
 }
 
-func TestWhatNobodyHasIsNotPruned(t *testing.T) {
+// What a copy is said to hold stays, too, however little room there is: who writes copies could say that of one that is none.
+func TestNothingIsPrunedWithoutAPress(t *testing.T) {
 	clk, disk := clocktest.New(), audittest.NewDisk()
 	o := audittest.Options(clk, disk)
 	o.Quota = 4 * audit.SegmentSize
@@ -162,6 +141,11 @@ func TestWhatNobodyHasIsNotPruned(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	fillUpTo(t, l, disk, "seg-00000002.cborseq")
+	export(t, l, l.Head().Seq)
+	if _, err := l.Barrier(t.Context(), audit.Entry{Payload: audit.Export{LastSegment: 1, Last: l.Head().Seq, OK: true, Cable: true}}); err != nil {
+		t.Fatal(err)
+	}
 	for n := byte(0); err == nil; n++ {
 		e, _ := audit.BlobOf(audit.BlobRaw, [16]byte{}, bytes.Repeat([]byte{n}, audit.MaxBlob))
 		_, err = l.Barrier(t.Context(), e)
@@ -185,7 +169,7 @@ func TestWhatNobodyHasIsNotPruned(t *testing.T) {
 	}
 }
 
-func TestSomebodyAtTheBoxMayPruneWithoutAnExport(t *testing.T) {
+func TestSomebodyAtTheBoxMayPrune(t *testing.T) {
 	clk, disk := clocktest.New(), audittest.NewDisk()
 	l := open(t, clk, disk)
 	fillUpTo(t, l, disk, "seg-00000003.cborseq")

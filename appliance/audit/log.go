@@ -19,9 +19,9 @@ var (
 	// ErrPoisoned comes with ErrUnavailable after a failed write or sync: this log is done for, and a restart recovers it.
 	ErrPoisoned = errors.New("audit: a write failed; restart to recover")
 	// ErrFull comes with ErrUnavailable where there is no room for a spare segment. It passes when room is made.
-	ErrFull = errors.New("audit: no room for another segment; export and prune, or raise the quota")
+	ErrFull = errors.New("audit: no room for another segment; make room at the box, or raise the quota")
 	// ErrShare says that calls which nobody approved have had their half of the record. Approved ones go on.
-	ErrShare = errors.New("audit: what runs by itself has had its half of the record; export and prune")
+	ErrShare = errors.New("audit: what runs by itself has had its half of the record; make room at the box")
 	// ErrLocked says that another process has the log open.
 	ErrLocked = errors.New("audit: the log is open in another process")
 	// ErrCorrupt says that acknowledged bytes cannot be read. Nothing was changed.

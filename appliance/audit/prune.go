@@ -5,12 +5,9 @@ import (
 	"fmt"
 )
 
-// pruneAtOnce bounds how many segments one prune record gives up, so that no more is forgotten than room is needed for.
-const pruneAtOnce = 8
-
 // Prune removes the segments up to and including last, which somebody at the box approved: admin is the record of that
-// (AdminPrune, Approved). The last two segments stay. What an export holds needs no approval and is removed by itself when
-// room is needed.
+// (AdminPrune, Approved). The last two segments stay. Nothing is ever removed without that, exported or not: that a copy is good
+// is the word of whatever wrote it.
 func (l *Log) Prune(ctx context.Context, last uint32, admin Seq) error {
 	return l.do(ctx, func(w *writer) error {
 		if last < w.first || last+2 > w.index {
@@ -18,29 +15,6 @@ func (l *Log) Prune(ctx context.Context, last uint32, admin Seq) error {
 		}
 		return w.prune(last, Prune{By: ByBox, Admin: admin})
 	})
-}
-
-// pruneExported gives up the oldest segments that an export holds, and reports whether there were any.
-func (w *writer) pruneExported() (bool, error) {
-	if w.file == nil {
-		return false, nil
-	}
-	k := w.chain.keeping
-	last, found := uint32(0), false
-	for index := w.first; index+2 <= w.index && index < w.first+pruneAtOnce; index++ {
-		next, err := w.segmentRecord(index + 1)
-		if err != nil {
-			return false, err
-		}
-		if next.First-1 > k.exported {
-			break
-		}
-		last, found = index, true
-	}
-	if !found {
-		return false, nil
-	}
-	return true, w.prune(last, Prune{By: ByGuard, Export: k.at})
 }
 
 // prune seals the record that says so and then removes the segments, oldest first. A start finishes what is cut short.

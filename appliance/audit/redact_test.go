@@ -528,49 +528,6 @@ func TestADamagedSegmentIsNotRedacted(t *testing.T) {
 	}
 }
 
-// Recording what goes can take the room of the very segment that it goes from.
-func TestASegmentThatIsPrunedWhileItIsRedactedStaysAway(t *testing.T) {
-	clk, disk := clocktest.New(), audittest.NewDisk()
-	o := audittest.Options(clk, disk)
-	o.Quota = 4 * audit.SegmentSize
-	l, err := audit.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	var entries []audit.Entry
-	for n := range 300 {
-		e, _ := audit.BlobOf(audit.BlobView, [16]byte{}, []byte(secret(n)))
-		entries = append(entries, e)
-	}
-	seqs, err := l.Barrier(t.Context(), entries...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	nextSegment(t, l, disk)
-	exported := l.Head()
-	nextSegment(t, l, disk)
-	if _, err := l.Barrier(t.Context(), audit.Entry{Payload: audit.Export{LastSegment: 1, Last: exported.Seq - 2, OK: true}}); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		left := audit.SegmentSize - endOf(disk.Content("seg-00000002.cborseq"))
-		if left <= 8*audit.Block {
-			break
-		}
-		keep(t, l, make([]byte, min(audit.MaxBlob, left-6*audit.Block)))
-	}
-	if _, err := l.Redact(t.Context(), audit.RedactOptions{Seqs: seqs, By: audit.ByBox}); err != nil {
-		t.Fatal(err)
-	}
-	if disk.Content(segment0) != nil || len(holding(t, disk.FS(), "forget")) != 0 {
-		t.Errorf("the segment was pruned and is back, in %v", holding(t, disk.FS(), "forget"))
-	}
-	if r := intact(t, disk); r.Kinds[audit.KindPrune] != 1 {
-		t.Errorf("pruned %d times", r.Kinds[audit.KindPrune])
-	}
-}
-
 // A torn tail may hold a piece of what is to go.
 func TestTornTailsGoWithARedaction(t *testing.T) {
 	disk := audittest.NewDisk()

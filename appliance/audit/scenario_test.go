@@ -62,7 +62,6 @@ type user struct {
 	t     testing.TB
 	clk   *clocktest.Clock
 	disk  *audittest.Disk
-	quota int64
 	known *ledger
 	log   *audit.Log
 	err   error
@@ -73,7 +72,6 @@ type user struct {
 
 func (u *user) open() {
 	o := audittest.Options(u.clk, u.disk)
-	o.Quota = u.quota
 	u.log, u.err = audit.Open(context.Background(), o)
 	if u.err == nil {
 		u.known.acknowledge(u.log.Head())
@@ -162,14 +160,13 @@ func (u *user) pressed()   { u.n++; u.begin(audittest.Required(u.clk, u.n)) }
 
 // scenario is a part of a log's life, from a disk on.
 type scenario struct {
-	quota int64
 	begun func(testing.TB) *audittest.Disk // nil: an empty one
 	run   func(*user)
 	holds []audit.Kind // what must be in the log for the scenario to be what it says
 }
 
 func (s scenario) user(t testing.TB, disk *audittest.Disk) *user {
-	return &user{t: t, clk: clocktest.New(), disk: disk, quota: s.quota, known: &ledger{}, n: 100}
+	return &user{t: t, clk: clocktest.New(), disk: disk, known: &ledger{}, n: 100}
 }
 
 // play runs the scenario until something fails.
@@ -229,13 +226,6 @@ func scenarios() map[string]scenario {
 		}},
 		"a start that needs the next segment": {holds: []audit.Kind{audit.KindSegment}, begun: brimful, run: func(u *user) {
 			u.n = 200 // an invocation is used once in a boot, whoever starts anew
-			u.automatic()
-			u.finish()
-		}},
-		"pruning what was exported": {holds: []audit.Kind{audit.KindPrune}, quota: 4 * audit.SegmentSize, begun: exported, run: func(u *user) {
-			for range 4 {
-				u.blob(audit.MaxBlob)
-			}
 			u.automatic()
 			u.finish()
 		}},
@@ -324,7 +314,6 @@ type moment struct {
 func (s scenario) start(t testing.TB, disk *audittest.Disk, where string) audit.Head {
 	t.Helper()
 	o := audittest.Options(clocktest.New(), disk)
-	o.Quota = s.quota
 	l, err := audit.Open(context.Background(), o)
 	if err != nil {
 		t.Fatalf("%s: the log cannot be opened again: %v", where, err)

@@ -384,14 +384,8 @@ func (w *writer) makeSpare() error {
 		// A log that is full must open, or nobody could make room in it.
 		quota += SegmentSize
 	}
-	for int64(index-w.first+1)*SegmentSize > quota {
-		pruned, err := w.pruneExported()
-		if err != nil {
-			return err
-		}
-		if !pruned {
-			return fmt.Errorf("%w: %w", ErrUnavailable, ErrFull)
-		}
+	if int64(index-w.first+1)*SegmentSize > quota {
+		return fmt.Errorf("%w: %w", ErrUnavailable, ErrFull)
 	}
 	err := w.zeroFile()
 	if err == nil {

@@ -74,10 +74,12 @@ func (g *guard) offerNewLog(ctx context.Context) {
 	g.showIdle()
 }
 
-// offerRoom asks whoever made the gesture at the box whether the oldest quarter of a full record is to be given up. What an
-// export holds is given up by itself; this is for what nobody has a copy of.
+const roomTitle, roomText = "Make room?", "Delete its oldest 1/4. Is a copy checked on a PC?"
+
+// offerRoom asks whoever made the gesture at the box whether the oldest quarter of a full record is to be given up. Nothing is
+// given up without that, and what is asked does not say whether there is a copy: that one is good is only the word of what wrote it.
 func (g *guard) offerRoom(ctx context.Context, last uint32) {
-	const title, text = "Make room?", "Delete oldest 1/4 of record"
+	const title, text = roomTitle, roomText
 	d, err := g.desk.AskAdmin(ctx, confirm.AdminRequest{Kind: confirm.AdminPrune, Title: title, Text: text})
 	if err != nil {
 		g.log.Warn("nothing was removed from the record", "err", err)

@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"assent.home.arpa/appliance/audit/audittest"
 	"assent.home.arpa/appliance/clock"
 	"assent.home.arpa/appliance/grant"
+	"assent.home.arpa/appliance/guard"
 	"assent.home.arpa/appliance/ipc"
 	"assent.home.arpa/capabilities"
 	"assent.home.arpa/capabilities/executor/executortest"
@@ -302,6 +304,15 @@ func TestRoomIsMadeAtTheBox(t *testing.T) {
 		}
 		h.hands.HoldBoth(3500 * time.Millisecond)
 		h.hands.Wait(3 * time.Second)
+		pages, err := screen.AdminPages(guard.RoomTitle, guard.RoomText, false)
+		if err != nil || len(pages) != 2 || !strings.Contains(guard.RoomText, "checked on a PC") {
+			t.Fatalf("%d pages, %v", len(pages), err)
+		}
+		h.hands.Tap(device.Approve)
+		h.hands.Wait(3 * time.Second)
+		if glass := h.panel.Glass(); !bytes.Equal(glass[:device.Width*7], pages[1].Frame[:device.Width*7]) {
+			t.Error("the panel does not say that a copy counts once a PC checked it")
+		}
 		h.hands.HoldBoth(4 * time.Second)
 		h.hands.Wait(4 * time.Second)
 		if disk.Content(oldest) != nil {

@@ -57,12 +57,14 @@ func live(dir string, mark func(string) error) ([]known, error) {
 		l.close()
 		l.open() // with a call under way
 	}
-	for range 6 { // beyond the quota: what was exported is pruned
+	for range 6 { // beyond the quota, but for what somebody at the box gives up
 		l.barrier(audit.Entry{Payload: audit.Export{Last: l.head().Seq, OK: true}})
+		l.prune()
 		for range 7 {
 			l.blob(audit.MaxBlob)
 		}
 	}
+	l.prune()
 	l.begin(audittest.Automatic(l.next()))
 	l.finish()
 	l.close()
@@ -174,6 +176,15 @@ func (l *life) refuse() {
 			audit.Entry{Inv: c.Inv, Payload: c.Proposal},
 			audit.Entry{Inv: c.Inv, Payload: audit.Decision{Stage: capabilities.StageResolve, Verdict: audit.Refuse, Status: capabilities.Rejected, Code: capabilities.CodeUnknownCapability}})
 	})
+}
+
+// prune gives up all but the last two segments, which stay.
+func (l *life) prune() {
+	if l.err != nil || l.log.Room().Last < l.log.Room().First+2 {
+		return
+	}
+	approved := l.barrier(audit.Entry{Payload: audit.Admin{Action: audit.AdminPrune, Outcome: audit.Approved, By: audit.ByBox}})
+	l.do(func() error { return l.log.Prune(context.Background(), l.log.Room().Last-2, approved[0]) })
 }
 
 // redact removes the texts of all blobs so far.
