@@ -78,6 +78,9 @@ func StickName(h ipc.StickHello) string { return stickName(h) }
 // StickTitle heads the prompt for a copy.
 const StickTitle = stickTitle
 
+// RoomTitle and RoomText ask whether the oldest part of a full record is to go.
+const RoomTitle, RoomText = roomTitle, roomText
+
 // StickWords is what the panel says of a problem.
 func StickWords(p ipc.StickProblem) (note, hint, full string) {
 	w := wordsOf(p)

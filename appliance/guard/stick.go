@@ -25,6 +25,10 @@ const (
 	unpluggedNote = 2 * time.Minute
 	// goneTimeout is how long after its first error a stick may be found to be out.
 	goneTimeout = 3 * time.Second
+	// A copy may take copyTimeout, and copyEveryMB more for each MiB of the record: the slowest sticks write 100 kB/s, and all of it
+	// is written twice, as evidence and to be read by people, and read back.
+	copyTimeout = 30 * time.Minute
+	copyEveryMB = 30 * time.Second
 	// progressEvery is how often the idle screen says how far a copy is.
 	progressEvery = time.Second
 )
@@ -241,6 +245,9 @@ func (g *guard) offerCopy(ctx context.Context, k *stick) {
 	g.copyTo(ctx, k, seqs[len(seqs)-1])
 }
 
+// errTooSlow ends a copy that takes too long.
+var errTooSlow = errors.New("guard: the stick is too slow for the record")
+
 const stickTitle = "Copy all the record"
 
 // stickName is a stick as the panel names it. The label is anybody's, so only letters that cannot mislead are drawn.
@@ -261,7 +268,8 @@ func stickName(h ipc.StickHello) string {
 
 // copyTo copies the record onto a stick, and records what came of it.
 func (g *guard) copyTo(ctx context.Context, k *stick, approved audit.Seq) {
-	copying, cancel := context.WithCancel(ctx)
+	dir := filepath.Join(g.opts.StateDir, "audit")
+	copying, cancel := context.WithTimeoutCause(ctx, copyLimit(dir), errTooSlow)
 	defer cancel()
 	s := g.sticks
 	s.mu.Lock()
@@ -285,7 +293,7 @@ func (g *guard) copyTo(ctx context.Context, k *stick, approved audit.Seq) {
 		}
 		return r, nil
 	})
-	report, err := export.Write(copying, os.DirFS(filepath.Join(g.opts.StateDir, "audit")), v, export.Options{
+	report, err := export.Write(copying, os.DirFS(dir), v, export.Options{
 		Name: g.opts.Config.Box.Name, Clock: g.opts.Clock, ByBox: true, Progress: g.progress(k),
 	})
 	if err == nil {
@@ -297,7 +305,7 @@ func (g *guard) copyTo(ctx context.Context, k *stick, approved audit.Seq) {
 		done.FirstSegment, done.LastSegment, done.Last, done.LastLink = report.FirstSegment, report.LastSegment, report.Log.Head.Seq, report.Log.Head.Link
 		done.Sums, done.Redacted = report.Sums, report.Redacted
 		done.OK = report.Log.Status == audit.Intact
-		say = wordsOfCopy(report.Log.Status)
+		say = wordsOfCopy(report)
 		if !done.OK {
 			done.Code = "log_" + report.Log.Status.String()
 		}
@@ -319,6 +327,18 @@ func (g *guard) copyTo(ctx context.Context, k *stick, approved audit.Seq) {
 	}
 	g.bulletins.ofStick(say.full, true)
 	g.showIdle()
+}
+
+// copyLimit is how long copying the record in dir may take.
+func copyLimit(dir string) time.Duration {
+	limit := copyTimeout
+	entries, _ := os.ReadDir(dir) // a record that cannot be read is not copied either
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			limit += copyEveryMB * time.Duration(info.Size()>>20)
+		}
+	}
+	return limit
 }
 
 // progress keeps the idle screen up to date. The steps take about as long as this says.
@@ -370,6 +390,8 @@ func copyFailure(err error, gone <-chan struct{}, copying context.Context) (code
 	default:
 	}
 	switch {
+	case errors.Is(context.Cause(copying), errTooSlow):
+		return "too_long", words{"stick is too slow:", "use another one", "This stick is too slow for the record: use another. Nothing is lost."}
 	case copying.Err() != nil:
 		return "stopped", words{"copying was stopped:", "nothing is lost", "Copying was stopped. The stick has no copy. Nothing is lost."}
 	case errors.As(err, &noRoom), errors.Is(err, syscall.ENOSPC):
@@ -379,7 +401,7 @@ func copyFailure(err error, gone <-chan struct{}, copying context.Context) (code
 		}
 		return "no_room", say
 	case errors.Is(err, export.ErrExists):
-		return "exists", words{"the copy is there:", "pull the stick out", "Safe to remove. The stick has a copy up to now already."}
+		return "exists", words{"no name is free:", "use another one", "The stick has something of every name for a copy: use another. Nothing is lost."}
 	case errors.Is(err, export.ErrReadBack):
 		return "read_back", words{"the stick is bad:", "use another one", "The stick gives back other bytes than were written: use another. Nothing is lost."}
 	case errors.Is(err, context.DeadlineExceeded):

@@ -22,11 +22,7 @@ import (
 	"assent.home.arpa/device"
 )
 
-const (
-	askNote, askHint = "copy record to stick", "hold both buttons 3s"
-	goodNote         = "record is copied:"
-	goodText         = "Safe to remove. The record is on the stick, read back and good."
-)
+const askNote, askHint = "copy record to stick", "hold both buttons 3s"
 
 const (
 	stickSize = 6 << 20 // makes a FAT16
@@ -126,13 +122,6 @@ func TestRecordIsCopiedOntoAStick(t *testing.T) {
 			t.Error("something was written before anybody pressed")
 		}
 		h.agree()
-		if !h.says(goodText) {
-			t.Error("the panel does not say that it is safe to pull it out")
-		}
-		h.closeNotice()
-		if !h.notes(goodNote, "pull the stick out") {
-			t.Error("the idle screen does not say that it is copied")
-		}
 		found := copies(t, m)
 		if len(found) != 1 {
 			t.Fatalf("%d copies", len(found))
@@ -150,8 +139,22 @@ func TestRecordIsCopiedOntoAStick(t *testing.T) {
 				t.Errorf("the copy does not say whose word it is:\n%s", readme)
 			}
 		}
+		code := report.Head.Code()
+		if !h.says("Safe to remove. Copy read back, code " + code + ". Check it with that code on a PC.") {
+			t.Error("the panel does not say that it is safe to pull it out, and the copy's own code")
+		}
+		h.closeNotice()
+		h.turn(p, ipc.ID{2}) // the record goes on, and the copy's code stays the copy's
+		if !h.notes("copied: code "+code, "pull the stick out") || h.status().HeadCode == code {
+			t.Error("the idle screen does not say that it is copied, and the copy's own code")
+		}
+		for _, log := range found {
+			if v, err := audit.Verify(t.Context(), log, audit.VerifyOptions{Head: code}); err != nil || v.Status != audit.Intact {
+				t.Errorf("with the code that the panel shows: %v %v", v.Problem, err)
+			}
+		}
 		pull()
-		if h.notes(goodNote, "pull the stick out") {
+		if h.notes("copied: code "+code, "pull the stick out") {
 			t.Error("a stick that is out is still spoken of")
 		}
 		exports, acts := h.exports()
@@ -353,6 +356,40 @@ func TestCopiesThatFail(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What has the copy's name on a stick is no copy that anybody here knows of: it is neither believed nor touched.
+func TestCopyBesideWhatHasItsName(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		h.pair("kitchen")
+		h.hands.Wait(3 * time.Minute)
+		forged := map[string][]byte{}
+		status := h.status()
+		for seq := range 40 { // whichever it will be
+			forged[fmt.Sprintf("AUDIT-%x-%d", status.Root[:4], status.Head+uint64(seq))] = []byte("a copy, really")
+		}
+		m := sticktest.NewStick(sticktest.Put(t, stickKind, blankStick(t).Content(), forged))
+		pull := h.insert(m)
+		h.agree()
+		defer pull()
+		found := copies(t, m)
+		for dir, log := range found {
+			report, err := audit.Verify(t.Context(), log, audit.VerifyOptions{AllSeals: true})
+			if err != nil || report.Status != audit.Intact {
+				t.Errorf("%s: %v %v", dir, report.Problem, err)
+			}
+			name := fmt.Sprintf("AUDIT-%x-%d", status.Root[:4], report.Head.Seq)
+			if left := sticktest.Files(t, stickKind, m.Content())[name]; dir != name+"-2" || string(left) != "a copy, really" {
+				t.Errorf("the copy is %s, and %s holds %q", dir, name, left)
+			}
+			if !h.says("Safe to remove. Copy read back, code " + report.Head.Code() + ". Check it with that code on a PC. Its name was taken, so it ends with a number.") {
+				t.Error("the panel does not say that something had the copy's name")
+			}
+		}
+		if exports, _ := h.exports(); len(found) != 1 || len(exports) != 1 || !exports[0].OK {
+			t.Errorf("%d copies, %d exports", len(found), len(exports))
+		}
+	})
 }
 
 // slow is a stick that does not get on with its writes until it is let.
@@ -563,6 +600,39 @@ func TestHostileExporter(t *testing.T) {
 			})
 		})
 	}
+	t.Run("it says that everything is there already", func(t *testing.T) {
+		live(t, t.TempDir(), func(t *testing.T, h *house) {
+			h.hostile(func(_ int, op *ipc.StickOp, r *ipc.StickReply) ipc.Message {
+				r.Yes = true
+				if op.Verb == ipc.StickRename {
+					r.Problem = ipc.StickExists
+				}
+				return r
+			})
+			h.agree()
+			if !h.says("The stick has something of every name for a copy: use another. Nothing is lost.") {
+				t.Error("the panel does not say that there is no copy")
+			}
+			if exports, _ := h.exports(); len(exports) != 1 || exports[0].OK || exports[0].Code != "exists" {
+				t.Errorf("%+v", exports)
+			}
+		})
+	})
+	t.Run("it answers a little before each limit", func(t *testing.T) {
+		live(t, t.TempDir(), func(t *testing.T, h *house) {
+			n := 0
+			h.hostile(func(_ int, _ *ipc.StickOp, r *ipc.StickReply) ipc.Message { n++; time.Sleep(55 * time.Second); return r })
+			h.agree()
+			time.Sleep(40 * time.Minute)
+			h.hands.Wait(time.Second)
+			if !h.says("This stick is too slow for the record: use another. Nothing is lost.") {
+				t.Error("the panel does not say that it takes too long")
+			}
+			if exports, _ := h.exports(); len(exports) != 1 || exports[0].OK || exports[0].Code != "too_long" || n < 10 {
+				t.Errorf("after %d operations: %+v", n, exports)
+			}
+		})
+	})
 	t.Run("a label that is too long, and then nothing", func(t *testing.T) {
 		live(t, t.TempDir(), func(t *testing.T, h *house) {
 			conn, err := h.slot.dial(context.Background())

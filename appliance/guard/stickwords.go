@@ -2,6 +2,7 @@ package guard
 
 import (
 	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/audit/export"
 	"assent.home.arpa/appliance/ipc"
 )
 
@@ -45,11 +46,16 @@ func wordsOf(p ipc.StickProblem) words {
 	return words{"the stick fails:", other, "The stick fails: use another. Nothing is lost."}
 }
 
-// wordsOfCopy says that a copy is on the stick, and what it is a copy of.
-func wordsOfCopy(s audit.Status) words {
-	w := words{"record is copied:", "pull the stick out", "Safe to remove. The record is on the stick, read back and good."}
-	if s != audit.Intact {
-		w.full = "Safe to remove. The record is on the stick as it is: " + s.String() + ". It is evidence: the box keeps its own."
+// wordsOfCopy says that a copy is on the stick, of what, and by which code a computer can tell that it is that one: the record goes
+// on, so the code on the idle screen is soon another. That it was read back is the word of what wrote it; only a computer proves it.
+func wordsOfCopy(r export.Report) words {
+	code := r.Log.Head.Code()
+	w := words{"copied: code " + code, "pull the stick out", "Safe to remove. Copy read back, code " + code + ". Check it with that code on a PC."}
+	if r.Log.Status != audit.Intact {
+		w.full = "Safe to remove. The record is on the stick as it is: " + r.Log.Status.String() + ". Code " + code + ". It is evidence: the box keeps its own."
+	}
+	if r.Beside != "" {
+		w.full += " Its name was taken, so it ends with a number."
 	}
 	return w
 }

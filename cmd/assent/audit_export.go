@@ -52,9 +52,12 @@ func (a *app) newAuditExportCmd() *cobra.Command {
 			if r.Redacted {
 				copied.withheldBy = withheldByCopy
 			}
+			if r.Beside != "" {
+				fmt.Fprintf(a.err, "assent: %q was there already; it was not looked at, and is as it was\n", r.Beside)
+			}
 			if a.json {
 				a.printJSON(exported{
-					Dir: dir, Files: r.Files, Bytes: r.Bytes, Sums: r.Sums.String(), Left: r.Redacted,
+					Dir: dir, Beside: r.Beside, Files: r.Files, Bytes: r.Bytes, Sums: r.Sums.String(), Left: r.Redacted,
 					FirstSegment: r.FirstSegment, LastSegment: r.LastSegment, Log: verdictOf(copied),
 				})
 			} else {
@@ -94,6 +97,7 @@ func outside(log, target string) error {
 // exported is the JSON form of a copy.
 type exported struct {
 	Dir          string  `json:"dir"`
+	Beside       string  `json:"beside,omitempty"` // what had the copy's name already, and was left as it is
 	Files        int     `json:"files"`
 	Bytes        int64   `json:"bytes"`
 	Sums         string  `json:"sums"` // SHA-256 of SHA256SUMS

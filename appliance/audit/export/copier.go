@@ -101,8 +101,8 @@ func (c *copier) drop(dir string) error {
 	return nil
 }
 
-// finish writes the sums, reads everything back, and gives the copy its name.
-func (c *copier) finish(name string) (audit.Digest, error) {
+// finish writes the sums and reads everything back.
+func (c *copier) finish() (audit.Digest, error) {
 	slices.SortFunc(c.files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	var sums strings.Builder
 	for _, f := range c.files {
@@ -119,16 +119,28 @@ func (c *copier) finish(name string) (audit.Digest, error) {
 			return audit.Digest{}, fmt.Errorf("export: %w", err)
 		}
 	}
-	if err := c.dst.Rename(c.dir, name); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			return audit.Digest{}, fmt.Errorf("%w (%s)", ErrExists, name)
-		}
-		return audit.Digest{}, fmt.Errorf("export: %w", err)
-	}
-	if err := c.dst.Sync("."); err != nil {
-		return audit.Digest{}, fmt.Errorf("export: %w", err)
-	}
 	return sha256.Sum256([]byte(sums.String())), nil
+}
+
+// maxSameName bounds how many names are tried.
+const maxSameName = 99
+
+// name gives the copy its name, or that with a number where something has it: whatever that is, nobody here has read it back.
+func (c *copier) name(name string) (string, error) {
+	for n, free := 1, name; n <= maxSameName; n, free = n+1, fmt.Sprintf("%s-%d", name, n+1) {
+		err := c.dst.Rename(c.dir, free)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err == nil {
+			err = c.dst.Sync(".")
+		}
+		if err != nil {
+			return "", fmt.Errorf("export: %w", err)
+		}
+		return free, nil
+	}
+	return "", fmt.Errorf("%w (%s)", ErrExists, name)
 }
 
 func (c *copier) readBack() error {

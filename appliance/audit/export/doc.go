@@ -11,7 +11,8 @@
 //	  view/index.html …   for reading in any browser; not evidence
 //	  SHA256SUMS          finds damage of the copy, not forgery
 //
-// The name is made of the first eight digits of the root key and of the newest seal's sequence number.
+// The name is made of the first eight digits of the root key and of the newest seal's sequence number. Where something has it
+// already, a number is added: nobody here has read what that is, so it neither counts as a copy nor is touched.
 //
 // There is no verifier in a copy: a box that lies would bring one that lies with it.
 //

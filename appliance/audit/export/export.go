@@ -28,8 +28,8 @@ func Redacted(log fs.FS) bool {
 const unfinished = "AUDIT-unfinished"
 
 var (
-	// ErrExists says that the medium holds a copy of this log up to this record.
-	ErrExists = errors.New("export: a copy of this log up to this record is there already; remove it first, or choose another place")
+	// ErrExists says that there is something of every name that a copy could have.
+	ErrExists = errors.New("export: there is something of every name that this copy could have; remove some, or choose another place")
 	// ErrUnredactable says that a log is damaged, so that nobody can tell literal texts from the rest.
 	ErrUnredactable = errors.New("export: a log that is damaged cannot be redacted, since texts cannot be told from the rest; copy it whole")
 	// ErrReadBack says that the medium does not hold what was written to it.
@@ -76,6 +76,7 @@ type Options struct {
 // Report says what was copied.
 type Report struct {
 	Dir          string       // name of the copy in its volume
+	Beside       string       // what has the name that the copy would have had, and was not touched; empty for nothing
 	Log          audit.Report // verdict on the copied log
 	FirstSegment uint32
 	LastSegment  uint32
@@ -108,9 +109,6 @@ func Write(ctx context.Context, src fs.FS, dst Volume, o Options) (Report, error
 		return Report{}, err
 	case o.Redact && !redactable(before, log):
 		return Report{}, ErrUnredactable
-	}
-	if _, err := fs.Stat(dst, nameOf(before, o)); err == nil {
-		return Report{}, fmt.Errorf("%w (%s)", ErrExists, nameOf(before, o))
 	}
 	need := 2*log.bytes + audit.SegmentSize // a view is about as large as its log
 	free, known := dst.Free()
@@ -185,12 +183,18 @@ func write(ctx context.Context, log source, dst Volume, o Options, whole bool) (
 	if whole && r.Log.Status == audit.Incomplete {
 		return Report{}, errMoved
 	}
-	r.Dir = nameOf(r.Log, o)
 	if err := c.papers(r, seal); err != nil {
 		return Report{}, err
 	}
-	if r.Sums, err = c.finish(r.Dir); err != nil {
+	if r.Sums, err = c.finish(); err != nil {
 		return Report{}, err
+	}
+	name := nameOf(r.Log, o)
+	if r.Dir, err = c.name(name); err != nil {
+		return Report{}, err
+	}
+	if r.Dir != name {
+		r.Beside = name
 	}
 	r.Files, r.Bytes = len(c.files), c.bytes
 	return r, nil

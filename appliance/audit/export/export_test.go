@@ -382,20 +382,42 @@ func TestMediumThatGivesBackOtherBytes(t *testing.T) {
 	}
 }
 
-func TestCopyThatIsThereIsKept(t *testing.T) {
+// What has a copy's name may be anything. It is neither believed nor touched, and the copy is made beside it.
+func TestCopyIsMadeBesideWhatHasItsName(t *testing.T) {
 	log := record(t, 1)
 	vol, dir := quick(t)
-	r, err := export.Write(t.Context(), log, vol, options())
-	if err != nil {
+	plain, err := export.Write(t.Context(), log, vol, options())
+	if err != nil || plain.Beside != "" {
+		t.Fatalf("%+v, %v", plain, err)
+	}
+	const forged = "somebody else's"
+	seal := filepath.Join(dir, plain.Dir, "seal.cose")
+	if err := os.WriteFile(seal, []byte(forged), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	before := contents(t, dir)
-	count := &failing{Volume: vol}
-	if _, err := export.Write(t.Context(), log, count, options()); !errors.Is(err, export.ErrExists) || count.ops != 0 {
-		t.Errorf("%v after %d operations", err, count.ops)
+	for _, suffix := range []string{"-2", "-3"} {
+		r, err := export.Write(t.Context(), log, vol, options())
+		if err != nil || r.Dir != plain.Dir+suffix || r.Beside != plain.Dir {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if v, err := audit.Verify(t.Context(), os.DirFS(filepath.Join(dir, r.Dir, "log")), audit.VerifyOptions{AllSeals: true}); err != nil || v.Status != audit.Intact {
+			t.Errorf("%s: %v, %v", r.Dir, v.Problem, err)
+		}
 	}
-	if after := contents(t, dir); len(after) != len(before) || len(after) != r.Files {
-		t.Errorf("%d files, and %d before", len(after), len(before))
+	if b, err := os.ReadFile(seal); err != nil || string(b) != forged {
+		t.Errorf("what was there now says %q, %v", b, err)
+	}
+}
+
+// taken is a medium that has something of every name.
+type taken struct{ export.Volume }
+
+func (taken) Rename(_, to string) error { return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist} }
+
+func TestMediumThatHasEveryName(t *testing.T) {
+	vol, dir := quick(t)
+	if _, err := export.Write(t.Context(), record(t, 1), taken{vol}, options()); !errors.Is(err, export.ErrExists) || !empty(t, dir) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -67,7 +67,11 @@ func (c *copier) readme(r Report) string {
 	if r.Redacted {
 		fmt.Fprintf(&b, "  %d literal texts were left out on purpose; see log/%s\n", r.Log.Withheld+r.Log.Redacted, RedactedMarker)
 	}
-	fmt.Fprintf(&b, "  head %s (record %d): compare it with what the box's screen shows after “log”\n", r.Log.Head.Code(), r.Log.Head.Seq)
+	shown := "the box's screen shows after “log”"
+	if c.o.ByBox {
+		shown = "the box's screen showed once this copy was done"
+	}
+	fmt.Fprintf(&b, "  head %s (record %d): compare it with what %s\n", r.Log.Head.Code(), r.Log.Head.Seq, shown)
 	fmt.Fprintf(&b, "  root %s: compare it with the key noted when the box was set up\n\n", r.Log.Root)
 	word := "the word of the computer that made this copy"
 	if c.o.ByBox {

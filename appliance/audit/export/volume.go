@@ -17,7 +17,7 @@ type Volume interface {
 	Mkdir(name string) error
 	// Create makes a new file. Its content is durable once Close has returned nil.
 	Create(name string) (io.WriteCloser, error)
-	// Rename fails where there is something of the new name.
+	// Rename fails with fs.ErrExist where there is something of the new name.
 	Rename(oldName, newName string) error
 	// RemoveAll removes a directory with all that is in it. There may be none.
 	RemoveAll(name string) error
