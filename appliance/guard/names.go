@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"assent.home.arpa/appliance/wire"
@@ -49,9 +50,8 @@ func checkName(name string, existing []string) error {
 	if ownWord(name) {
 		return errors.New("the name has a word that the box uses itself; choose another name")
 	}
-	s := skeleton(name)
 	for _, other := range existing {
-		if s == skeleton(other) {
+		if twins(name, other) {
 			return errors.New("another phone has this name, or one that looks like it; choose another")
 		}
 	}
@@ -66,11 +66,8 @@ func ownWord(name string) bool {
 		words = append(words, name)
 	}
 	for _, w := range words {
-		s := skeleton(w)
-		for _, own := range ownWords() {
-			if s == skeleton(own) {
-				return true
-			}
+		if slices.ContainsFunc(ownWords(), func(own string) bool { return twins(w, own) }) {
+			return true
 		}
 	}
 	return false
@@ -87,6 +84,12 @@ func ownWords() []string {
 		unfreeze unknown update updated updates verified waiting warning withdrawn withdraws`)
 }
 
+// twins reports whether people could take one name for the other: they look alike, or are one but for case, as ß and SS are.
+func twins(a, b string) bool {
+	fold := cases.Fold()
+	return skeleton(a) == skeleton(b) || skeleton(fold.String(a)) == skeleton(fold.String(b))
+}
+
 // skeleton maps names that people could take for each other to one string, in the manner of UTS #39 section 4: without
 // case, accents, strokes, spaces and punctuation, and with the letters that panels and eyes confuse made one.
 func skeleton(name string) string {
@@ -98,7 +101,7 @@ func skeleton(name string) string {
 		}
 		b.WriteRune(lookalike(r))
 	}
-	return strings.NewReplacer("rn", "m", "vv", "w", "cl", "d", "æ", "ae", "œ", "oe").Replace(b.String())
+	return strings.NewReplacer("rn", "m", "vv", "w", "cl", "d", "æ", "ae", "œ", "oe", "ы", "bl", "ю", "lo").Replace(b.String())
 }
 
 // lookalike maps a Greek or Cyrillic letter, a digit, or one with a stroke or a hook to the plain Latin letter that it looks like, and
@@ -109,6 +112,10 @@ func lookalike(r rune) rune {
 		return 'n'
 	case 'Μ':
 		return 'm'
+	case 'Γ':
+		return 'r'
+	case 'Υ':
+		return 'y'
 	}
 	r = unicode.ToLower(r)
 	for _, group := range lookalikes() {
@@ -122,8 +129,8 @@ func lookalike(r rune) rune {
 // lookalikes has groups of lower-case letters and digits, each after the letter that stands for it.
 func lookalikes() [][]rune {
 	return [][]rune{
-		[]rune("aаαəә4"), []rune("bвβßъьыб68"), []rune("cсϲ"), []rune("dđðԁδ"), []rune("eеєεэз3"), []rune("hħнηһћђњ"),
-		[]rune("jј"), []rune("kкκĸ"), []rune("lłıiіι1ӏ7"), []rune("mм"), []rune("nŋпл"), []rune("oøоοσθфφ0"), []rune("pрρþ"), []rune("gq9"),
-		[]rune("rгґя"), []rune("sѕ5"), []rune("tŧтτ"), []rune("uμцџи"), []rune("vνѵ"), []rune("wшщωѡ"), []rune("xхχж"), []rune("yυуγч"), []rune("zζ2"),
+		[]rune("aаαəә4"), []rune("bвβßъьб68"), []rune("cсϲ"), []rune("dđðԁδд"), []rune("eеєεэз3"), []rune("hħнηһћђњ"),
+		[]rune("jј"), []rune("kкκĸ"), []rune("lłıiіι1ӏ7"), []rune("mм"), []rune("nŋплπλ"), []rune("oøоοσςθфφ0"), []rune("pрρþ"), []rune("gq9"),
+		[]rune("rгґя"), []rune("sѕ5"), []rune("tŧтτ"), []rune("uμυцџи"), []rune("vνѵ"), []rune("wшщωѡ"), []rune("xхχж"), []rune("yуγч"), []rune("zζ2"),
 	}
 }

@@ -132,6 +132,27 @@ func TestPhoneNamesThatImitate(t *testing.T) {
 	}
 }
 
+// TestPhoneNamesOfUnicodesTwins tries every pair of Unicode's confusables (UTS #39, revision of Unicode 16) of which both are
+// letters or digits that a name may have, and what is one name but for case.
+func TestPhoneNamesOfUnicodesTwins(t *testing.T) {
+	for _, twins := range strings.Fields(`
+		0=O 1=l 3=З 6=б A=Α A=А AE=Æ B=Β B=В C=С E=Ε E=Е H=Η H=Н I=l J=Ј K=Κ K=К M=Μ M=М N=Ν O=Ο O=О OE=Œ P=Ρ P=Р S=Ѕ
+		T=Τ T=Т X=Χ X=Х Y=Υ Y=У Z=Ζ a=α a=а ae=æ b=Ь bl=Ы c=с e=е i=ı i=ι i=і ij=ĳ j=ј l=Ι l=І lJ=Ĳ lO=Ю m=rn o=ο o=σ
+		o=о oe=œ p=ρ p=р r=г s=ѕ u=υ v=ν x=х y=γ y=у Ö=Ő ß=β Ĕ=Ě ĕ=ě Ţ=Ț Γ=Г Π=П Φ=Ф π=п Ѝ=Й й=ѝ
+		ß=ss ς=σ ẞ=ß Λ=Л λ=л Δ=Д π=n ю=io`) {
+		one, other, _ := strings.Cut(twins, "=")
+		a, b := "Ka"+one+"uk", "Ka"+other+"uk"
+		for _, name := range []string{a, b} {
+			if err := guard.CheckName(name); err != nil {
+				t.Errorf("%q: %v", name, err)
+			}
+		}
+		if guard.CheckName(a, b) == nil || guard.CheckName(b, a) == nil {
+			t.Errorf("%q was accepted beside %q", a, b)
+		}
+	}
+}
+
 func TestPairingNeedsTheCodeAndTheBox(t *testing.T) {
 	live(t, t.TempDir(), func(t *testing.T, h *house) {
 		p := newPhone(t)
