@@ -71,7 +71,7 @@ type tab struct {
 func openTab(t *testing.T, browser context.Context, pageURL string) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
-	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
+	ctx, stop := context.WithTimeout(ctx, 2*time.Minute) // pictures of every size take their time
 	t.Cleanup(func() { stop(); cancel() })
 	p := &tab{t: t, ctx: ctx, url: pageURL}
 	err := chromedp.Listen(ctx, func(ev any) {
@@ -99,7 +99,8 @@ func openTab(t *testing.T, browser context.Context, pageURL string) *tab {
 	if _, err := chromedp.Call(ctx, log.Enable, cdp.Empty{}); err != nil {
 		t.Fatal(err)
 	}
-	p.run(chromedp.EmulateViewport(360, 740, chromedp.EmulateScale(2)), chromedp.Navigate(pageURL))
+	p.size(sizes[0])
+	p.run(chromedp.Navigate(pageURL))
 	t.Cleanup(p.check)
 	return p
 }
@@ -192,9 +193,35 @@ func (p *tab) ask(text string) {
 	p.click("#send")
 }
 
-// shot keeps a picture, where somebody wants to look. It also demands what can be measured: nothing reaches beyond the
-// edge of a narrow phone, and everything that can be tapped is large enough for a finger.
+// sizes are the phones that every state of the page is looked at on. Text twice as large is what people set who cannot read
+// it otherwise.
+var sizes = [...]size{{"", 390, 844, "100%"}, {"-narrow", 320, 640, "100%"}, {"-large", 390, 844, "200%"}}
+
+type size struct {
+	suffix        string
+	width, height int64
+	text          string
+}
+
+func (p *tab) size(s size) {
+	p.t.Helper()
+	p.run(chromedp.EmulateViewport(s.width, s.height, chromedp.EmulateScale(2)),
+		chromedp.Evaluate[chromedp.Void](`document.documentElement.style.fontSize = `+quote(s.text)))
+}
+
+// shot looks at the page on every size of phone, and keeps pictures where somebody wants to look. It demands what can be
+// measured: nothing reaches beyond the edge or lies outside what holds it, everything that can be tapped is large enough for
+// a finger, text stands out from what is under it (WCAG 2.2, 1.4.3), and nothing is said in the program's words.
 func (p *tab) shot(name string) {
+	p.t.Helper()
+	for _, s := range sizes {
+		p.size(s)
+		p.picture(name + s.suffix)
+	}
+	p.size(sizes[0])
+}
+
+func (p *tab) picture(name string) {
 	p.t.Helper()
 	wrong := read[[]string](p, `(() => {
 		const out = [];
@@ -204,6 +231,22 @@ func (p *tab) shot(name string) {
 			const r = n.getBoundingClientRect();
 			if (r.width && (r.height < 40 || r.width < 40)) out.push('too small to tap: ' + n.textContent + ' ' + r.width + 'x' + r.height);
 		}
+		for (const n of document.querySelectorAll('body *')) {
+			if (n.checkVisibility() && !n.closest('.hidden, textarea') && n.scrollWidth > n.clientWidth + 1 && n.clientWidth) out.push('cut: ' + n.tagName + '.' + n.className);
+		}
+		const channels = (text) => text.match(/[\d.]+/g).map(Number);
+		const light = (c) => c.slice(0, 3).map((v) => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+		const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+		for (let n; (n = walk.nextNode());) {
+			const own = n.parentElement;
+			if (!n.data.trim() || !own.checkVisibility({ opacityProperty: true }) || own.closest('.hidden, noscript, :disabled, .sending')) continue;
+			let under = own;
+			while (under && channels(getComputedStyle(under).backgroundColor)[3] === 0) under = under.parentElement;
+			const [a, b] = [channels(getComputedStyle(own).color), channels(getComputedStyle(under ?? document.body).backgroundColor)].map(light).sort((x, y) => y - x);
+			if ((a + .05) / (b + .05) < 4.5) out.push('too faint: ' + n.data + ' ' + ((a + .05) / (b + .05)).toFixed(1));
+		}
+		const raw = document.body.innerText.match(/\b(gateway|confirm|guard|ipc|conversation|inference|context|json): |\b[a-z]+_[a-z_]+\b|undefined|\[object/);
+		if (raw && !document.querySelector('details[open]')) out.push('in the words of the program: ' + raw[0]);
 		return out;
 	})()`)
 	for _, w := range wrong {

@@ -31,6 +31,12 @@ var health = json.RawMessage(`{"uptime":"3 days 2 hours","uptime_seconds":266400
 // decided is a press that has counted, of a call whose outcome is not there yet.
 const decided = "decided"
 
+// backwards is text of people who write from right to left, with an override that nothing ends; longest has no place to break.
+const (
+	backwards = "מגדל אייפל 330 \u202etall"
+	longest   = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"
+)
+
 // actor plays the turns that the page is shown; the test holds the press.
 type actor struct {
 	press chan string
@@ -92,6 +98,24 @@ func (a *actor) run(ctx context.Context, q conversation.Turn, emit conversation.
 		for _, word := range strings.SplitAfter(hostile, " ") {
 			say(word)
 		}
+	case "stopped":
+		result(wire.Outcome{Invocation: invocation, Capability: "web.search", Version: 1, Status: "rejected", Stage: "policy", Code: "frozen", Message: "the box is frozen"})
+		say("I cannot search at the moment.")
+	case backwards:
+		say(backwards + "\n" + longest)
+		emit(wire.TypePending, wire.Pending{
+			Conversation: id, Turn: turn, Invocation: invocation, Capability: "web.search", Version: 1, Revision: "mediawiki/1", Pages: 3,
+			Title: "Search Wikipedia for", Text: backwards + "\n" + longest, Destination: "ויקיפדיה.org", Request: "GET /?q=" + backwards,
+		})
+		select {
+		case <-a.press:
+		case <-ctx.Done():
+			return nil
+		}
+		result(wire.Outcome{Invocation: invocation, Capability: "web.search", Version: 1, Status: "done", Data: json.RawMessage(
+			`{"citations":[{"title":"` + backwards + `","url":"` + backwards + `","content":"` + backwards + `"}]}`)})
+		result(wire.Outcome{Invocation: strings.Repeat("22", 16), Capability: "system.health", Version: 1, Status: "done", Data: json.RawMessage(
+			`{"` + backwards + `":"` + backwards + `","` + longest + `":"` + longest + `"}`)})
 	case "endings":
 		for _, o := range []wire.Outcome{
 			{Status: "rejected", Stage: "parse", Code: "malformed_call"},
@@ -128,6 +152,7 @@ func TestPage(t *testing.T) {
 		"pairing refused":                pagePairing,
 		"a page without https":           pageInsecure,
 		"taken back":                     pageDeny,
+		"text that runs the other way":   pageBackwards,
 		"unknown outcomes":               pageInbox,
 		"a record that became shorter":   pageRollback,
 		"trouble with the record":        pageAuditTrouble,
@@ -283,7 +308,13 @@ func pageStates(t *testing.T, browser context.Context) {
 	p.pair(b)
 	p.says(".banner", "Not a language model")
 	p.says(".banner", "practice site")
-	p.says(".banner", "Only somebody at the box")
+	p.says("#banner-frozen", "holds both of its buttons for 3 seconds")
+	p.ask("stopped")
+	p.says(".ended", "The box was frozen.")
+	p.shot("frozen")
+	if n := read[int](p, `document.body.innerText.match(/frozen/gi).length`); n != 2 {
+		t.Errorf("that the box is frozen is said %d times, once as what to do and once as what happened is enough", n)
+	}
 	p.ask("health")
 	p.says(".prose", "All is well.")
 	p.says("td", "51.2 °C")
@@ -318,6 +349,7 @@ func pagePairing(t *testing.T, browser context.Context) {
 	p.shot("pairing-wait")
 	b.guard.accept <- false
 	p.says(".pair-status", "did not accept")
+	p.shot("pairing-refused")
 	p.click(".pair button")
 	b.guard.accept <- true
 	p.see("#composer")
@@ -344,6 +376,10 @@ func pageInsecure(t *testing.T, browser context.Context) {
 	p := openTab(t, browser, "http://box.lan:"+port+"/")
 	p.says("#setup", "https://box.lan:"+port+"/")
 	p.shot("insecure")
+	// What a phone sees that does not take a live connection on an exception.
+	p.run(chromedp.Evaluate[chromedp.Void](`import('/js/setup.js').then((setup) => setup.untrusted(() => {}))`, chromedp.EvalAwaitPromise))
+	p.says("#setup", "does not trust the box yet")
+	p.shot("untrusted")
 }
 
 func pageDeny(t *testing.T, browser context.Context) {
@@ -359,10 +395,58 @@ func pageDeny(t *testing.T, browser context.Context) {
 	a.press <- "denied"
 	p.says(".ended", "Somebody said no")
 	p.gone(".pending")
+	p.shot("denied")
+	p.ask("search")
+	p.see(".pending")
+	a.press <- "expired"
+	p.says(".ended", "not decided in time")
+	p.shot("expired")
 	p.ask("search")
 	p.see(".pending")
 	p.click("#stop")
 	p.says(".ended", "Taken back")
+}
+
+// What a person, a model, a web site or a name says in another direction turns nothing around it, wherever it stands.
+func pageBackwards(t *testing.T, browser context.Context) {
+	b, a := startPage(t, func(o *gateway.Options) {
+		o.Config.Box.Name, o.ModelLabel = "תיבה", "מודל "+longest
+	})
+	set := unknown()
+	set.Slot, set.Phone, set.Text, set.Destination = 9, "הטלפון", backwards, "ויקיפדיה.org"
+	b.guard.setInbox(set)
+	p := openTab(t, browser, "http://"+b.addr+"/")
+	p.pair(b)
+	turned := func(at string) {
+		t.Helper()
+		loose := read[[]string](p, `(() => {
+			const out = [];
+			const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+			for (let n; (n = walk.nextNode());) {
+				const style = getComputedStyle(n.parentElement);
+				if (/[\u0590-\u05ff\u202e]/.test(n.data) && !/isolate|plaintext/.test(style.unicodeBidi)) out.push(n.parentElement.className + ': ' + n.data);
+			}
+			return out;
+		})()`)
+		for _, l := range loose {
+			t.Errorf("%s: text that can turn what stands around it: %s", at, l)
+		}
+	}
+	p.ask(backwards)
+	p.see(".pending")
+	turned("a card")
+	p.shot("backwards-card")
+	a.press <- "done"
+	p.see(".citations")
+	p.says("table", longest)
+	turned("a result")
+	p.shot("backwards-result")
+	p.run(chromedp.Evaluate[chromedp.Void](`scrollTo(0, 0)`))
+	p.shot("backwards-top")
+	p.click("#lost")
+	p.says("#about .said", "330")
+	turned("what happened")
+	p.shot("backwards-inbox")
 }
 
 // A question that the box did not come to answer says so, and nothing goes on asking for a press.

@@ -85,7 +85,7 @@ func auditLost(t ipc.AuditTrouble) ipc.NoticeClass {
 func notice(c ipc.NoticeClass) (wire.Notice, bool) {
 	switch c {
 	case ipc.NoticeFrozen:
-		return wire.Notice{Class: "frozen", Message: "Somebody at the box stopped everything that needs a press. Only somebody at the box can release it."}, true
+		return wire.Notice{Class: "frozen", Message: "The box is frozen: nothing that needs a press happens until somebody holds both of its buttons for 3 seconds, reads the question that comes, and holds both again."}, true
 	case ipc.NoticeUnfrozen:
 		return wire.Notice{Class: "unfrozen", Message: "The box was released: requests that need a press work again."}, true
 	case ipc.NoticePairingOpen:

@@ -128,7 +128,7 @@ func (s *server) standing(now *ipc.Status) []wire.Notice {
 	if s.opts.Fixture != "" {
 		out = append(out, wire.Notice{Class: "fixture", Message: s.opts.Fixture})
 	}
-	for class, well := range map[ipc.NoticeClass]bool{ipc.NoticeDisplayLost: now.Display, auditLost(now.Trouble): now.Audit, ipc.NoticeCourierLost: now.Courier} {
+	for class, well := range map[ipc.NoticeClass]bool{ipc.NoticeFrozen: !now.Frozen, ipc.NoticeDisplayLost: now.Display, auditLost(now.Trouble): now.Audit, ipc.NoticeCourierLost: now.Courier} {
 		if words, ok := notice(class); ok && !well {
 			out = append(out, words)
 		}

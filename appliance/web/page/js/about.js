@@ -2,7 +2,6 @@
 
 import { byID, el, foreign, marked } from './dom.js';
 import { lines } from './record.js';
-import { sentence } from './view.js';
 import * as words from './words.js';
 
 // unknownCard tells of one call of which nobody can say whether it took effect. seen() resolves when the box has recorded
@@ -15,17 +14,22 @@ function unknownCard(u, slot, seen) {
     try {
       await seen(u.invocation);
     } catch (error) {
-      problem.textContent = sentence(error.message ?? 'it could not be signed; reload the page');
+      problem.textContent = words.told(error, 'it could not be signed; reload the page');
       problem.hidden = false;
       button.disabled = false;
     }
   } }, 'Seen');
-  const facts = [words.when(u.at), u.destination ? `to ${u.destination}` : '', u.slot === slot ? 'asked by this phone' : `asked by ${u.phone || 'a phone that is gone'}`, u.record ? `record ${u.record.toLocaleString()}` : ''];
+  const facts = [
+    [words.when(u.at)],
+    u.destination ? ['to ', el('span', { dir: 'ltr' }, u.destination)] : [],
+    u.slot === slot ? ['asked by this phone'] : ['asked by ', u.phone ? foreign('span', '', u.phone) : 'a phone that is gone'],
+    u.record ? [`record ${u.record.toLocaleString()}`] : [],
+  ].filter(([first]) => first);
   return el('section', { class: 'card lost', 'data-invocation': u.invocation },
     el('p', {}, words.cutOff(u)),
     u.text ? el('p', { class: 'said', dir: 'auto' }, marked(u.text)) : null,
     el('p', {}, words.went(u)),
-    foreign('p', 'small', facts.filter(Boolean).join(' · ')),
+    el('p', { class: 'small' }, ...facts.flatMap((fact, at) => (at ? [' · ', ...fact] : fact))),
     problem,
     button);
 }

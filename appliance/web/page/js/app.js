@@ -3,11 +3,12 @@
 import * as keys from './keys.js';
 import * as setup from './setup.js';
 import { About, shorter } from './about.js';
-import { byID, el } from './dom.js';
+import { byID, el, foreign } from './dom.js';
 import { Record } from './record.js';
 import { setUpSheet } from './sheet.js';
-import { View, sentence } from './view.js';
+import { View } from './view.js';
 import { Wire } from './wire.js';
+import { sentence, told } from './words.js';
 
 const SUGGESTIONS = ['How is the box doing?', 'How tall is the Eiffel Tower? Look it up.', 'What can you do?'];
 
@@ -26,9 +27,9 @@ function screen(name) {
   if (name !== 'chat') byID('lost').hidden = true;
 }
 
-function state(name, text) {
+function state(name, ...text) {
   byID('state').dataset.state = name;
-  byID('state').textContent = text;
+  byID('state').replaceChildren(...text);
 }
 
 // banner shows a lasting notice, or takes it away where there is no text.
@@ -64,10 +65,10 @@ async function hello() {
     welcome = (await wire.call('hello', request)).data;
   } catch (error) {
     if (error.code === 'not_paired') {
-      pairing(error.message);
+      pairing(told(error));
     } else if (error.code !== 'offline') {
       state('offline', 'Not ready');
-      banner('hello', sentence(error.message));
+      banner('hello', told(error));
       setTimeout(() => wire.reconnect(), 1000);
     }
     return;
@@ -78,10 +79,9 @@ async function hello() {
   view.phone = welcome.name;
   ready = true;
   screen('chat');
-  state('online', welcome.model ? `Connected · ${welcome.model}` : 'Connected');
-  for (const id of ['hello', 'offline', 'guard', 'display', 'courier', 'audit', 'fixture']) banner(id, ''); // what still holds is said again
+  state('online', 'Connected', ...(welcome.model ? [' · ', foreign('span', '', welcome.model)] : []));
+  for (const id of ['hello', 'offline', 'frozen', 'guard', 'display', 'courier', 'audit', 'fixture']) banner(id, ''); // what still holds is said again
   banner('scripted', welcome.scripted ? 'Not a language model: this recites a test script.' : '');
-  banner('frozen', welcome.frozen ? 'Somebody at the box stopped everything that needs a press. Only somebody at the box can release it.' : '', 'stop');
   busy();
   about.slot = me.slot;
   about.inbox = { items: [], older: 0 }; // what nobody has seen is said again
@@ -170,12 +170,12 @@ wire.addEventListener('frame', async ({ detail: frame }) => {
     if (me) await hello();
     else pairing('');
   } else if (type === 'notice') {
-    (notices[data.class] ?? toast)(data.message);
+    (notices[data.class] ?? toast)(sentence(data.message));
   } else if (type === 'inbox') {
     about.inbox = data;
     about.show();
   } else if (type === 'error') {
-    toast(sentence(data.message));
+    toast(told(data));
   } else if (mine[type] && data.conversation === conversation) {
     mine[type](data);
     busy();
@@ -215,7 +215,7 @@ async function ask(text) {
     const sig = await keys.signAsk(me.keys, me.slot, conversation, number, text);
     await wire.call('ask', { conversation, counter: number, text, sig });
   } catch (error) {
-    bubble.fail(error.code ? error : { message: 'the question could not be signed; reload the page' });
+    bubble.fail(told(error, 'the question could not be signed; reload the page'));
     if (!byID('question').value) byID('question').value = text;
     grow();
   }
@@ -264,9 +264,16 @@ async function main() {
     setup.insecure();
     return;
   }
-  me = await keys.identity();
-  conversation = await keys.conversation() ?? '';
-  if (!conversation) await begin();
+  try {
+    me = await keys.identity();
+    conversation = await keys.conversation() ?? '';
+    if (!conversation) await begin();
+  } catch {
+    screen('setup');
+    state('offline', 'Cannot connect');
+    setup.forgetful();
+    return;
+  }
   view.clear();
   wire.connect();
 }

@@ -29,7 +29,7 @@ export function pendingCard(p, phone, withdraw) {
 const glass = (p) => el('div', { class: 'glass' },
   foreign('p', 'glass-title', p.title),
   p.text ? el('p', { class: 'glass-text', dir: 'auto' }, marked(p.text)) : null,
-  p.destination ? el('p', { class: 'glass-to' }, el('span', {}, 'goes to'), foreign('strong', '', p.destination)) : null);
+  p.destination ? el('p', { class: 'glass-to' }, el('span', {}, 'goes to'), el('strong', { dir: 'ltr' }, p.destination)) : null);
 
 const request = (p) => details([
   ['Capability', `${p.capability} version ${p.version}`],
@@ -60,7 +60,10 @@ function quietCard(o) {
     el('p', { class: 'card-title' }, title, o.capability ? el('span', { class: 'small' }, words.capability(o.capability)) : null),
     el('p', {}, text),
     plain ? el('p', { class: 'small' }, plain) : null,
-    o.code ? el('p', { class: 'small code' }, `${o.stage ? `${o.stage}: ` : ''}${o.code}`) : null);
+    o.invocation ? details([
+      ['Capability', `${o.capability} version ${o.version}`],
+      ['Invocation', o.invocation],
+    ]) : null);
 }
 
 // citations keeps what the web said apart from what the model says. An address is text; it opens only through the sheet.
@@ -77,7 +80,7 @@ function citations(list) {
 function details(rows) {
   const list = el('dl', {});
   for (const [name, value] of rows) {
-    if (value) list.append(el('dt', {}, name), el('dd', { class: 'code' }, value));
+    if (value) list.append(el('dt', {}, name), el('dd', { class: 'code', dir: 'ltr' }, value));
   }
   return el('details', {}, el('summary', {}, 'Details'), list);
 }

@@ -41,7 +41,7 @@ export class View {
     const article = el('article', { class: 'turn' }, foreign('p', 'question sending', text), note);
     this.#local.push({ text, article, note });
     this.#add(article);
-    return { fail: (error) => { note.className = 'problem'; note.setAttribute('role', 'alert'); note.textContent = sentence(error.message); } };
+    return { fail: (why) => { note.className = 'problem'; note.setAttribute('role', 'alert'); note.textContent = why; } };
   }
 
   #turn(id, text) {
@@ -101,7 +101,7 @@ export class View {
     const turn = this.#turn(data.turn);
     const note = words.turnEnd(data);
     this.#close(turn);
-    if (note) turn.body.append(el('p', { class: data.reason === 'failed' ? 'problem' : 'small', role: 'status' }, sentence(note), data.code ? el('span', { class: 'code' }, ` (${data.code})`) : null));
+    if (note) turn.body.append(el('p', { class: data.reason === 'failed' ? 'problem' : 'small', role: 'status' }, words.sentence(note)));
     this.#follow();
   }
 
@@ -128,7 +128,7 @@ export class View {
       if (!open && !body.childElementCount) body.append(el('p', { class: 'small cut-off' }, 'No answer came: the question was stopped, or the box was. What waited for a press was not done. Ask again if you still want it.'));
     }
     for (const { text, note } of local) {
-      if (note.className === 'problem' && !data.items.some((item) => item.text === text)) this.asked(text).fail({ message: note.textContent });
+      if (note.className === 'problem' && !data.items.some((item) => item.text === text)) this.asked(text).fail(note.textContent);
     }
   }
 
@@ -143,11 +143,6 @@ export class View {
 
   #follow() {
     const page = document.scrollingElement;
-    if (this.#pinned) page.scrollTop = page.scrollHeight;
+    if (this.#pinned && this.#log.childElementCount) page.scrollTop = page.scrollHeight;
   }
-}
-
-export function sentence(text) {
-  const first = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?…]$/.test(first) ? first : `${first}.`;
 }

@@ -1,4 +1,5 @@
-// Plain words for the closed vocabulary in which the box says what became of a request.
+// Plain words for the closed vocabulary in which the box says what became of a request. Its codes are for programs, and
+// are in its record; nobody reads them here.
 
 const capabilities = {
   'web.search': 'Web search',
@@ -34,7 +35,6 @@ const codes = {
   undisplayable_text: 'The text holds characters that the box cannot show as they are.',
   no_live_ask: 'The question that it belongs to is over. Ask again.',
   not_allowed: 'This phone’s role does not allow it.',
-  frozen: 'Somebody at the box stopped everything that needs a press. Only somebody at the box can release it.',
   cool_down: 'It has to wait a while: requests before it were refused, not opened, or taken back too often.',
   denied_in_turn: 'This was denied already for this question.',
   clock_unset: 'The box does not know the date yet, which it needs for a secure connection.',
@@ -43,6 +43,7 @@ const codes = {
   display_unavailable: 'The box’s screen does not answer, so nothing can be approved.',
   receipt_stale: 'Something changed between the press and the sending. Nothing was sent.',
   audit_unavailable: 'The box cannot write its record, so it does nothing. Check its card.',
+  grant_refused: 'The part of the box that makes connections refused it. Nothing was sent.',
   courier_unavailable: 'The box cannot reach other machines at the moment.',
   unreachable: 'The other side did not answer. Nothing was sent.',
   remote_error: 'The other side answered that it failed.',
@@ -50,18 +51,33 @@ const codes = {
   bad_response: 'The answer was not as it must be, so it is not shown.',
   timeout: 'It took too long.',
   interrupted: 'It was interrupted.',
+  internal_error: 'Something went wrong in the box.',
 };
 
 export function outcome(o) {
+  // While the box is frozen a banner says so, and what to do; this is what remains of it in the conversation.
+  if (o.code === 'frozen' && o.status !== 'unknown') return { title: 'Not done', text: 'The box was frozen.', plain: '' };
   const [title, plain] = statuses[o.status] ?? ['It ended', 'The box does not say more.'];
-  // Of a decision at the box the message is written for the model ("do not ask again"); people read the plain words.
-  const decided = ['denied', 'expired', 'expired_unseen', 'withdrawn'].includes(o.status);
-  const why = codes[o.code] ?? (decided ? plain : o.message ?? plain);
+  const why = codes[o.code] ?? plain; // not o.message, which is written for the model
   const wait = o.retry_in ? ` Ask again in ${seconds(o.retry_in)}.` : '';
   return { title, text: why + wait, plain: why === plain ? '' : plain };
 }
 
 export const seconds = (n) => (n < 90 ? `${n} seconds` : `${Math.round(n / 60)} minutes`);
+
+export function sentence(text) {
+  const first = (text.charAt(0).toUpperCase() + text.slice(1)).replaceAll("'", '’');
+  return /[.!?…]$/.test(first) ? first : `${first}.`;
+}
+
+const errors = {
+  bad_frame: 'This page and the box do not understand each other. Reload the page.',
+  unknown_type: 'This page and the box do not understand each other. Reload the page.',
+};
+
+// told is what a person reads of an error: the box's words for people, or otherwise for what the browser throws.
+export const told = (error, otherwise) =>
+  sentence(typeof error.code === 'string' ? errors[error.code] ?? error.message : otherwise);
 
 const ends = {
   cancelled: 'Stopped.',
