@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,9 +64,29 @@ type answer struct {
 	End      wire.TurnEnd   `json:"end"`
 }
 
+// transcript prints a turn as it comes: prose as it is said, and everything else on lines of its own.
+type transcript struct {
+	*app
+	open bool // the last line of the prose has not ended
+}
+
+func (t *transcript) prose(text string) {
+	fmt.Fprint(t.out, phone.Printable(text, true))
+	t.open = text != "" && !strings.HasSuffix(text, "\n")
+}
+
+func (t *transcript) line(w io.Writer, format string, args ...any) {
+	if t.open {
+		fmt.Fprintln(t.out)
+		t.open = false
+	}
+	fmt.Fprintln(w, phone.Printable(fmt.Sprintf(format, args...), false))
+}
+
 // listen prints a turn as it comes and returns the whole of it.
 func (a *app) listen(ctx context.Context, client *phone.Client) (answer, error) {
 	whole := answer{Outcomes: []wire.Outcome{}}
+	t := &transcript{app: a}
 	for {
 		f, err := client.Next(ctx)
 		if err != nil {
@@ -73,13 +94,13 @@ func (a *app) listen(ctx context.Context, client *phone.Client) (answer, error) 
 		}
 		switch f.Type {
 		case wire.TypeText:
-			var t wire.Text
-			if err := f.Decode(&t); err != nil {
+			var said wire.Text
+			if err := f.Decode(&said); err != nil {
 				return whole, err
 			}
-			whole.Text += t.Text
+			whole.Text += said.Text
 			if !a.json {
-				fmt.Fprint(a.out, phone.Printable(t.Text, true))
+				t.prose(said.Text)
 			}
 		case wire.TypePending:
 			var p wire.Pending
@@ -87,11 +108,10 @@ func (a *app) listen(ctx context.Context, client *phone.Client) (answer, error) 
 				return whole, err
 			}
 			if p.Decided {
-				fmt.Fprintln(a.err, "approved at the box; working")
+				t.line(a.err, "approved at the box; working")
 				continue
 			}
-			card := fmt.Sprintf("%s %q → %s", p.Title, p.Text, p.Destination)
-			fmt.Fprintf(a.err, "\nlook at the box: %s\n", phone.Printable(card, false))
+			t.line(a.err, "look at the box: %s %q → %s", p.Title, p.Text, p.Destination)
 		case wire.TypeResult:
 			var r wire.Result
 			if err := f.Decode(&r); err != nil {
@@ -99,70 +119,96 @@ func (a *app) listen(ctx context.Context, client *phone.Client) (answer, error) 
 			}
 			whole.Outcomes = append(whole.Outcomes, r.Outcome)
 			if !a.json {
-				a.printOutcome(r.Outcome)
+				t.outcome(r.Outcome)
 			}
 		case wire.TypeError:
 			var e wire.Error
 			if err := f.Decode(&e); err != nil {
 				return whole, err
 			}
-			return whole, bad(fmt.Errorf("%s (%s)", e.Message, e.Code))
+			return whole, bad(errors.New(e.Message))
 		case wire.TypeTurnEnd:
 			if err := f.Decode(&whole.End); err != nil {
 				return whole, err
 			}
-			if !a.json {
-				fmt.Fprintln(a.out)
-			}
-			if whole.End.Reason == "failed" {
-				return whole, bad(errors.New(whole.End.Message))
-			}
-			return whole, judge(whole.Outcomes)
+			return whole, t.end(whole)
 		}
 	}
+}
+
+// end ends the last line and says how the turn ended, where nothing has said so yet.
+func (t *transcript) end(whole answer) error {
+	if t.open {
+		fmt.Fprintln(t.out)
+	}
+	switch whole.End.Reason {
+	case "failed":
+		return bad(errors.New(whole.End.Message))
+	case "length":
+		fmt.Fprintln(t.err, "assent: the answer was cut off: it reached the longest that the box allows")
+	}
+	return t.judge(whole.Outcomes)
 }
 
 // judge says how a turn ended by the last thing that it wanted to do: a model that is refused may do better at its next try.
-func judge(outcomes []wire.Outcome) error {
+func (a *app) judge(outcomes []wire.Outcome) error {
 	if len(outcomes) == 0 {
 		return nil
 	}
-	switch o := outcomes[len(outcomes)-1]; o.Status {
-	case capabilities.Done.String():
+	status, words := ending(outcomes[len(outcomes)-1])
+	switch {
+	case status == 0:
 		return nil
-	case capabilities.Denied.String():
-		return bad(errors.New("somebody at the box said no"))
-	case capabilities.Expired.String():
-		return bad(errors.New("nobody decided at the box in time"))
-	case capabilities.ExpiredUnseen.String():
-		return bad(errors.New("nobody looked at the box in time"))
-	case capabilities.Withdrawn.String():
-		return bad(errors.New("it was taken back before anybody decided"))
-	case capabilities.Failed.String():
-		return bad(fmt.Errorf("it was tried, and did not work (%s)", o.Code))
-	case capabilities.Rejected.String():
-		if o.Code == capabilities.CodeFrozen {
-			return bad(errors.New("the box is frozen; hold both of its buttons to release it"))
-		}
-		return bad(fmt.Errorf("the box refused it (%s)", o.Code))
+	case a.json:
+		return &exitError{status, errors.New(words)}
 	}
-	return &exitError{exitUnclear, errors.New("nobody can say whether it took effect; look at the record")}
+	return &exitError{status, toldError{errors.New(words)}} // when it happened
 }
 
-// printOutcome prints one result apart from the model's prose.
-func (a *app) printOutcome(o wire.Outcome) {
-	say := func(format string, args ...any) {
-		fmt.Fprintln(a.out, phone.Printable(fmt.Sprintf(format, args...), false))
+const nobodyKnows = "nobody can say whether it took effect; look at the record"
+
+// ending says in a person's words what became of something that the model wanted to do, and which exit status that is. The
+// box's own message is left out where it is for the model.
+func ending(o wire.Outcome) (status int, words string) {
+	because := func(words string) string {
+		if o.Message != "" {
+			words += ": " + o.Message
+		}
+		if o.RetryIn > 0 {
+			words += fmt.Sprintf("; ask again in %d seconds", o.RetryIn)
+		}
+		return words
 	}
-	end := fmt.Sprintf("%s: %s", o.Capability, o.Status)
-	if o.Code != "" {
-		end += fmt.Sprintf(" (%s)", o.Code)
+	switch o.Status {
+	case capabilities.Done.String():
+		return 0, "done"
+	case capabilities.Unknown.String():
+		return exitUnclear, because(nobodyKnows)
 	}
-	fmt.Fprintln(a.out)
-	say("── %s", end)
-	if o.Message != "" {
-		say("   %s", o.Message)
+	if o.Code == capabilities.CodeFrozen {
+		return exitBad, "the box is frozen; to release it hold both of its buttons for 3 seconds, read the question that comes, and hold both again"
 	}
+	switch o.Status {
+	case capabilities.Denied.String():
+		return exitBad, "somebody at the box said no"
+	case capabilities.Expired.String():
+		return exitBad, "nobody decided at the box in time"
+	case capabilities.ExpiredUnseen.String():
+		return exitBad, "nobody looked at the box in time"
+	case capabilities.Withdrawn.String():
+		return exitBad, "it was taken back before anybody decided"
+	case capabilities.Failed.String():
+		return exitBad, because("it was tried, and did not work")
+	case capabilities.Rejected.String():
+		return exitBad, because("the box refused it")
+	}
+	return exitUnclear, because(nobodyKnows) // a status of a newer box
+}
+
+// outcome prints one result apart from the model's prose.
+func (t *transcript) outcome(o wire.Outcome) {
+	_, words := ending(o)
+	t.line(t.out, "── %s: %s", o.Capability, words)
 	var found struct {
 		Citations []struct{ Title, URL, Content string }
 	}
@@ -170,11 +216,11 @@ func (a *app) printOutcome(o wire.Outcome) {
 		return
 	}
 	for i, c := range found.Citations {
-		say("   [%d] %s", i+1, c.Title)
-		say("       %s", c.Content)
-		say("       %s", c.URL)
+		t.line(t.out, "   [%d] %s", i+1, c.Title)
+		t.line(t.out, "       %s", c.Content)
+		t.line(t.out, "       %s", c.URL)
 	}
 	if len(found.Citations) == 0 {
-		say("   %s", o.Data)
+		t.line(t.out, "   %s", o.Data)
 	}
 }

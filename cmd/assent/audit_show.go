@@ -23,10 +23,11 @@ func (a *app) newAuditShowCmd() *cobra.Command {
 		Use:   "show PATH",
 		Short: "Print a log as a timeline, and the verdict on it",
 		Long: "Print the log in the directory PATH as a timeline of what happened, each event on a line, and the verdict on the log at\n" +
-			"the end. Until the verdict nothing vouches for what is printed. A call stands where it ended; the last column is what\n" +
+			"the end. Until the verdict nothing vouches for what is printed. Events stand in the order in which they began, which is that\n" +
+			"of the record and not of the clock: where the box's clock went back, a line says so. The last column is what\n" +
 			"assent audit why takes. Times are this computer's; \"about\" is counted back from when the box's clock was set.\n\n" +
 			"--records prints every record on a line of its own, --inv the records of one call in full. --json prints one object a\n" +
-			"line, the verdict last. --csv prints a table for spreadsheets, and the verdict to standard error.\n" +
+			"line, in the order in which events ended, the verdict last. --csv prints a table for spreadsheets, and the verdict to standard error.\n" +
 			"Text that a model or another machine wrote is escaped wherever it could act.",
 		Args: takes("PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,19 +71,21 @@ func (a *app) tell(cmd *cobra.Command, path string, o audit.VerifyOptions, each 
 }
 
 func (a *app) showStories(cmd *cobra.Command, path string, o audit.VerifyOptions, filter *storyFilter) error {
+	var lines timeline
 	r, err := a.tell(cmd, path, o, func(s story.Story) error {
 		switch {
 		case !filter.admits(s):
 		case a.json:
 			a.printJSON(s)
 		default:
-			fmt.Fprintf(a.out, "%-29s  %-14s  %s  [%s]\n", dated(s.When), outcomeWord(s), line(s), reference(s))
+			lines.add(s)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
+	lines.print(a.out)
 	a.printUnmatched(filter)
 	if a.json {
 		a.printJSON(verdictOf(r))
@@ -262,43 +265,3 @@ func (f *storyFilter) wants(s story.Story) bool {
 	at := time.UnixMilli(s.When.Unix)
 	return !at.Before(f.from) && (f.to.IsZero() || at.Before(f.to))
 }
-
-// dated is when a story began, as this computer's people read it.
-func dated(w story.When) string {
-	switch w.Clock {
-	case story.ClockUnset:
-		return w.Text
-	case story.ClockEstimated:
-		return "about " + instant(w.Unix)
-	}
-	return instant(w.Unix)
-}
-
-// line is a story in a line: what it was, for whom, and what makes it worth nothing.
-func line(s story.Story) string {
-	text := s.Headline
-	if s.Kind == story.KindCall && s.Phone > 0 {
-		text += fmt.Sprintf(", for phone %d", s.Phone)
-	}
-	if s.Seal == 0 {
-		text += " (never sealed)"
-	}
-	return text
-}
-
-func outcomeWord(s story.Story) string {
-	if s.Outcome == story.Noted {
-		return ""
-	}
-	return strings.ReplaceAll(string(s.Outcome), "_", " ")
-}
-
-// reference is the short form of an id: enough to ask for it.
-func reference(s story.Story) string {
-	if s.Kind == story.KindCall {
-		return number(s.First)
-	}
-	return s.ID
-}
-
-func number(s audit.Seq) string { return fmt.Sprintf("#%d", s) }

@@ -36,6 +36,9 @@ func (e *exitError) Unwrap() error { return e.err }
 
 func bad(err error) error { return &exitError{exitBad, err} }
 
+// toldError is what whoever reads has been told already: it is not said again at the end.
+type toldError struct{ error }
+
 // app is one run of the program.
 type app struct {
 	in       io.Reader
@@ -63,8 +66,10 @@ func (a *app) run(ctx context.Context, args []string) int {
 	case !a.started:
 		status = exitWrongCall
 	}
-	for line := range strings.SplitSeq(err.Error(), "\n") { // a box's words may be in it, and must not pass for another speaker's
-		fmt.Fprintln(a.err, "assent:", phone.Printable(line, false))
+	if !errors.As(err, new(toldError)) {
+		for line := range strings.SplitSeq(err.Error(), "\n") { // a box's words may be in it, and must not pass for another speaker's
+			fmt.Fprintln(a.err, "assent:", phone.Printable(line, false))
+		}
 	}
 	if status == exitWrongCall {
 		fmt.Fprintf(a.err, "assent: try: %s --help\n", cmd.CommandPath())

@@ -81,7 +81,7 @@ func TestAskEscapesWhateverTheBoxSays(t *testing.T) {
 			if status != c.status {
 				t.Errorf("exit %d, want %d: %s", status, c.status, errs)
 			}
-			if want := `── ` + `\x1b]52;c;ZXZpbA==\a\x1b[31mRED\u009b2J\r\u202e\u200b\u2066\nassent-says: all is well: \x1b]52`; !strings.Contains(out, want) {
+			if want := `── ` + `\x1b]52;c;ZXZpbA==\a\x1b[31mRED\u009b2J\r\u202e\u200b\u2066\nassent-says: all is well: nobody can say whether it took effect; look at the record: \x1b]52`; !strings.Contains(out, want) {
 				t.Errorf("the outcome is not shown escaped: %s", out)
 			}
 			if !strings.Contains(errs, `look at the box: \x1b]52`) {
