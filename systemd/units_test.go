@@ -104,6 +104,7 @@ func around() map[string]string {
 		"systemd-networkd.service":           plain + "Before=network.target\nAfter=network-pre.target\n" + one + "[Install]\nWantedBy=multi-user.target\n",
 		"systemd-resolved.service":           plain + "Before=sysinit.target network.target\n" + one + "[Install]\nWantedBy=sysinit.target\n",
 		"systemd-timesyncd.service":          plain + "After=systemd-tmpfiles-setup.service\nBefore=time-set.target sysinit.target\nWants=time-set.target\n" + one + "[Install]\nWantedBy=sysinit.target\n",
+		"sys-kernel-config.mount":            plain + "[Mount]\nWhat=configfs\nWhere=/sys/kernel/config\nType=configfs\n",
 		"boot.mount":                         plain + "Before=local-fs.target\n[Mount]\nWhat=/dev/boot\nWhere=/boot\n",
 		"var-lib-assent-guard.mount":         plain + "Before=local-fs.target\n[Mount]\nWhat=/dev/audit\nWhere=/var/lib/assent/guard\n",
 		"systemd-tmpfiles-setup-dev.service": plain + one,
@@ -163,7 +164,7 @@ func TestUnitsFitTogether(t *testing.T) {
 		}
 	}
 	enable(t, dir)
-	out, err := exec.Command(program, "--root="+root, "verify", "--man=no", "multi-user.target", "assent-worker-none@1.service", "assent-worker-net@1.service").CombinedOutput()
+	out, err := exec.Command(program, "--root="+root, "verify", "--man=no", "multi-user.target", "assent-worker-none@1.service", "assent-worker-net@1.service", "assent-cable.service").CombinedOutput()
 	newer := regexp.MustCompile(`Unknown key '(RestartSteps|RestartMaxDelaySec)'`) // since 254, for which the box's is new enough
 	for line := range bytes.Lines(out) {
 		if version < 254 && newer.Match(line) {

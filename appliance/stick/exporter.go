@@ -26,10 +26,15 @@ type Medium interface {
 // Run serves the medium that open opens to the guard on conn until the guard goes, or ctx ends. What is wrong with the medium
 // is the guard's to show, so it is no error of Run's.
 func Run(ctx context.Context, conn *ipc.Conn, open func() (Medium, error), log *slog.Logger) error {
-	defer conn.Close()
 	x := &exporter{files: map[uint32]*fat.File{}, log: log}
 	hello := x.open(open)
 	defer x.release()
+	return x.serve(ctx, conn, hello)
+}
+
+// serve says hello, and does as the guard asks until it goes.
+func (x *exporter) serve(ctx context.Context, conn *ipc.Conn, hello ipc.StickHello) error {
+	defer conn.Close()
 	if err := conn.Send(0, &hello); err != nil {
 		return err
 	}
@@ -43,7 +48,7 @@ func Run(ctx context.Context, conn *ipc.Conn, open func() (Medium, error), log *
 			answer = x.do(op)
 		}
 		if err := reply(answer); err != nil {
-			log.Warn("answer not delivered", "err", err)
+			x.log.Warn("answer not delivered", "err", err)
 		}
 	})
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
@@ -53,6 +58,7 @@ func Run(ctx context.Context, conn *ipc.Conn, open func() (Medium, error), log *
 }
 
 type exporter struct {
+	port   Port   // nil: there is a stick
 	medium Medium // nil once it is given back
 	volume *fat.Volume
 	files  map[uint32]*fat.File
@@ -105,10 +111,14 @@ func (x *exporter) release() {
 // do performs one operation.
 func (x *exporter) do(op *ipc.StickOp) *ipc.StickReply {
 	reply := &ipc.StickReply{}
-	if x.volume == nil {
+	perform := x.perform
+	switch {
+	case op.Verb >= ipc.StickMake && x.port != nil:
+		perform = x.onCable
+	case x.volume == nil:
 		return &ipc.StickReply{Problem: ipc.StickUnreadable}
 	}
-	err := guarded(func() error { return x.perform(op, reply) })
+	err := guarded(func() error { return perform(op, reply) })
 	if err == nil {
 		return reply
 	}

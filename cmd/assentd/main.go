@@ -5,6 +5,8 @@
 //	assentd courier        opens the connections that grants name
 //	assentd worker CLASS   makes one call, on the connection it has as standard input
 //	assentd stick DEVICE   writes the record onto one stick, as the guard says
+//	assentd gadget-setup   describes to the kernel the read-only disk that the box can be over a cable
+//	assentd cable          shows the record over the cable, as the guard says
 //	assentd usb-authorise DIR  lets a new USB device in, if it is storage or a hub
 //	assentd settings [DROP] puts the settings in force: those in DROP if they are new and valid, else the last good ones
 //	assentd import         takes a model that came with the card, and the rest of the card
@@ -20,7 +22,7 @@
 // Every role takes -config FILE. Sockets come from systemd where it passes them (LISTEN_FDNAMES guard, export, courier, phones, plain),
 // and are made where the configuration says otherwise. Exit status: 0 ended as told, 1 failed, 2 could not tell
 // (panel-test, where the guard runs or nobody answers; network-time, where it was not chosen; stick, where
-// the box itself uses it), 3 wrong usage.
+// the box itself uses it; gadget-setup and cable, where the board has no port for it), 3 wrong usage.
 package main
 
 import (
@@ -49,6 +51,8 @@ what systemd starts on a box:
   courier            opens the connections that were approved
   worker CLASS       makes one call
   stick DEVICE       writes the record onto one stick
+  gadget-setup       describes the disk that the box can be over a cable
+  cable              shows the record over a cable
   usb-authorise DIR  lets a new USB device in, if it is storage or a hub
   settings [DROP]    puts the settings in force
   import             takes a model that came with the card
@@ -79,7 +83,7 @@ type env struct {
 }
 
 func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
-	roles := map[string]role{"gateway": gatewayRole, "guard": guardRole, "courier": courierRole, "worker": workerRole, "stick": stickRole, "usb-authorise": usbAuthorise, "settings": settingsRole, "import": importRole, "model": modelRole, "address": addressRole, "expand": expandRole, "good": goodRole, "network-time": networkTime, "panel-test": panelTest, "check-config": checkConfig, "version": version}
+	roles := map[string]role{"gateway": gatewayRole, "guard": guardRole, "courier": courierRole, "worker": workerRole, "stick": stickRole, "gadget-setup": gadgetSetUp, "cable": cableRole, "usb-authorise": usbAuthorise, "settings": settingsRole, "import": importRole, "model": modelRole, "address": addressRole, "expand": expandRole, "good": goodRole, "network-time": networkTime, "panel-test": panelTest, "check-config": checkConfig, "version": version}
 	if len(args) > 0 && slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
 		fmt.Fprint(stdout, usage)
 		return 0

@@ -115,11 +115,14 @@ func (b *build) pi(ctx context.Context) error {
 	}
 	for _, tree := range kernelTrees {
 		tree = "boot/" + filepath.Base(tree)
-		err := wired(ctx, func(ctx context.Context, node, property string) (string, error) {
+		get := func(ctx context.Context, node, property string) (string, error) {
 			return b.run(ctx, "fdtget", "-t", "s", "/build/"+tree, node, property)
-		})
-		if err != nil {
+		}
+		if err := wired(ctx, get); err != nil {
 			return fmt.Errorf("%s: the panel would stay dark: %w", tree, err)
+		}
+		if err := cabled(ctx, get); err != nil {
+			return fmt.Errorf("%s: the record could not be read over a cable: %w", tree, err)
 		}
 	}
 	return nil

@@ -46,6 +46,20 @@ func wired(ctx context.Context, get func(ctx context.Context, node, property str
 	return err
 }
 
+// cabled fails where a Raspberry Pi of that tree, which can pose as a disk on its USB-C port, would not: its USB controller must be
+// the device there. Of the other Pis nothing is demanded.
+func cabled(ctx context.Context, get func(ctx context.Context, node, property string) (string, error)) error {
+	names, err := get(ctx, "/", "compatible")
+	if err != nil || !slices.Contains(strings.Fields(names), "brcm,bcm2711") {
+		return err
+	}
+	mode, err := property(ctx, get, "fe980000.usb", "dr_mode", "usb")
+	if err == nil && strings.TrimSpace(mode) != "peripheral" {
+		err = fmt.Errorf("its USB controller is %s", mode)
+	}
+	return err
+}
+
 // property reads a property of the node that has one of the labels, and demands that the kernel will call its device at.
 func property(ctx context.Context, get func(ctx context.Context, node, property string) (string, error), at, name string, labels ...string) (string, error) {
 	var node string

@@ -46,3 +46,31 @@ func TestEveryPiFindsItsPanel(t *testing.T) {
 		})
 	}
 }
+
+// A Pi 4 whose port is no device's would promise a cable that never works.
+func TestEveryPi4CanBeADisk(t *testing.T) {
+	for _, tc := range []struct{ name, compatible, node, mode, want string }{
+		{"as it is", "raspberrypi,4-model-b brcm,bcm2711", "/soc/usb@7e980000", "peripheral\n", ""},
+		{"a Pi 5, which has none", "raspberrypi,5-model-b brcm,bcm2712", "", "", ""},
+		{"a host", "raspberrypi,400 brcm,bcm2711", "/soc/usb@7e980000", "host", "its USB controller is host"},
+		{"no controller", "raspberrypi,4-model-b brcm,bcm2711", "", "", "no /__symbols__ usb"},
+		{"another controller", "raspberrypi,4-model-b brcm,bcm2711", "/scb/usb@7e9c0000", "peripheral", "is not at"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tree := map[string]string{"/ compatible": tc.compatible}
+			if tc.node != "" {
+				tree["/__symbols__ usb"], tree[tc.node+" dr_mode"] = tc.node+"\n", tc.mode
+			}
+			err := cabled(t.Context(), func(_ context.Context, node, property string) (string, error) {
+				value, there := tree[node+" "+property]
+				if !there {
+					return "", errors.New("no " + node + " " + property)
+				}
+				return value, nil
+			})
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
