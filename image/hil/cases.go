@@ -8,8 +8,9 @@ type outcome struct {
 	receipts int
 }
 
-// stated is what must come of each case. A request that ends as withdrawn was taken back by the test: nothing else ended it.
+// stated is what must come of each case. After one of the cable nothing may be on it. A request that ends as withdrawn was taken back by the test: nothing else ended it.
 func stated() map[string]outcome {
+	off := outcome{"off the cable", 0}
 	s := func(o confirm.Outcome, receipts int) outcome { return outcome{o.String(), receipts} }
 	return map[string]outcome{
 		"read and hold":                   s(confirm.Approved, 1),
@@ -25,6 +26,11 @@ func stated() map[string]outcome {
 		"second proposal":                 s(confirm.Approved, 1),
 		"deny":                            s(confirm.Denied, 0),
 		"panic":                           s(confirm.Panicked, 0),
+
+		"cable: read, and ejected":           off,
+		"cable: taken back while it is read": off,
+		"cable: the guard goes":              off,
+		"cable: the exporter is killed":      off,
 
 		"button lines unplugged":           s(confirm.DisplayLost, 0),
 		"display stops acknowledging":      s(confirm.DisplayLost, 0),

@@ -37,8 +37,14 @@ import (
 // suite is the Debian release whose kernel the box runs.
 const suite = "forky"
 
-// modules are what the simulated hardware needs, and nothing of it is in the box's image.
-func modules() []string { return []string{"gpio_sim", "i2c_dev", "vhci_hcd", "i2c_tiny_usb"} }
+// modules are what the simulated hardware needs, and nothing of it is in the box's image; and those with which box and PC meet at the
+// two ends of a cable.
+func modules() []string {
+	return []string{
+		"gpio_sim", "i2c_dev", "vhci_hcd", "i2c_tiny_usb", "dummy_hcd",
+		"libcomposite", "usb_f_mass_storage", "usb_storage", "sd_mod", "vfat", "nls_cp437", "nls_ascii",
+	}
+}
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 

@@ -19,6 +19,9 @@ import (
 )
 
 func main() {
+	if os.Args[0] == exporterName {
+		os.Exit(beExporter())
+	}
 	if os.Getpid() != 1 {
 		fmt.Fprintln(os.Stderr, "guest: this is the first process of a test machine; run make hil")
 		os.Exit(2)
@@ -49,7 +52,11 @@ func run(c *first.Console) error {
 	}
 	c.Say("figures taken " + first.Uptime() + " after power-on")
 	runtime.GOMAXPROCS(processors)
-	n := runCases(c, cases())
+	n, err := runCableCases(c)
+	if err != nil {
+		return fmt.Errorf("cable: %w", err)
+	}
+	n += runCases(c, cases())
 	trySuspend(c)
 	c.Say("all done " + first.Uptime() + " after power-on")
 	return c.Put(report.Line{End: &report.End{Kernel: strings.TrimSpace(string(release)), Cases: n}})

@@ -35,7 +35,7 @@ type Line struct {
 // Case is what became of one case.
 type Case struct {
 	Name     string   `json:"name"`
-	Outcome  string   `json:"outcome"`  // of the case's first request, as confirm.Outcome says it
+	Outcome  string   `json:"outcome"`  // of the case's first request, as confirm.Outcome says it; of a cable, what is on it
 	Receipts int      `json:"receipts"` // that could be spent
 	Problems []string `json:"problems"` // what else was not as it should be
 	Millis   int64    `json:"millis"`
