@@ -86,15 +86,20 @@ func (m *machine) countTap(ev device.Event) {
 	}
 }
 
-// gestureMade opens what only somebody at the box may open: the release of a freeze, or else pairing mode and, for a
-// while, administrative prompts.
+// gestureMade opens what only somebody at the box may open: the release of a freeze, or else what is offered, or else pairing
+// mode and, for a while, administrative prompts.
 func (m *machine) gestureMade() {
-	m.gesture = m.now.boot + m.rules.Gesture
+	m.gesture = 0                            // one for each prompt that it opens
 	m.doubt.recent = [doubts]time.Duration{} // those presses were meant
-	if m.frozen {
+	switch {
+	case m.frozen:
 		m.show(thaw(m.large))
 		return
+	case m.offer != nil:
+		m.showOffer()
+		return
 	}
+	m.gesture = m.now.boot + m.rules.Gesture
 	m.pairing = pairing{open: true, code: fmt.Sprintf("%06d", m.dice%1_000_000), until: m.now.boot + m.rules.Pairing}
 	m.do(openPairing{m.pairing.code, m.pairing.until})
 	m.do(notify{Notice{Kind: PairingOpened, Code: m.pairing.code}})
@@ -120,6 +125,10 @@ func (m *machine) endPairing(cause Cause) {
 
 // ask takes an administrative prompt. It is shown at once or not at all: it never waits for a card, and never replaces one.
 func (m *machine) ask(p *prompt) {
+	if p.req.Offer {
+		m.take(p)
+		return
+	}
 	allowed := m.now.boot < m.gesture
 	if p.req.Kind == AdminPair {
 		allowed = m.pairing.open
@@ -127,13 +136,27 @@ func (m *machine) ask(p *prompt) {
 	switch {
 	case m.state == StateLost:
 		m.do(answer{p, AdminDecision{Outcome: AdminDisplayLost}})
-	case m.state != StateIdle && m.state != StatePairing && m.state != StateBulletin:
+	case !m.spare():
 		m.do(answer{p, AdminDecision{Outcome: AdminBusy}})
 	case !allowed:
 		m.do(answer{p, AdminDecision{Outcome: AdminNoGesture}})
 	default:
 		m.show(p)
 	}
+}
+
+func (m *machine) unask(p *prompt) {
+	switch p {
+	case m.prompt:
+		m.endPrompt(AdminWithdrawn, CauseWithdrawn)
+	case m.offer:
+		m.endOffer(AdminWithdrawn)
+	}
+}
+
+// spare reports whether the glass can be had for a prompt.
+func (m *machine) spare() bool {
+	return m.state == StateIdle || m.state == StatePairing || m.state == StateBulletin
 }
 
 func (m *machine) show(p *prompt) {
@@ -203,8 +226,6 @@ func (m *machine) endPrompt(o AdminOutcome, cause Cause) {
 	switch p.req.Kind {
 	case AdminPair: // one phone for one gesture
 		m.endPairing(CausePaired)
-	case AdminExport: // the gesture was for that, and how far it is belongs on the glass
-		m.endPairing(CauseConfirmed)
 	case AdminUnfreeze:
 		if m.frozen {
 			m.frozen, m.idleRev = false, m.idleRev+1

@@ -109,9 +109,12 @@ func (d *Desk) unregister(a *asking) {
 }
 
 // AskAdmin shows an administrative prompt at once, or says why not: it needs a gesture at the box, and never replaces a card.
-// Ending ctx withdraws it. It fails with ErrRequest, with the error of a text that cannot be drawn, or with ErrClosed.
+// One that is offered waits for its gesture instead, unless there was one within the minute that opened no prompt; a second
+// one is Busy. Whoever offers is answered when the prompt ended, when ctx did, and whenever all that is pending ends: by a
+// panic, a freeze, or with the display. It may be offered again at once then, and waits until it can be shown.
+// Ending ctx withdraws a prompt. AskAdmin fails with ErrRequest, with the error of a text that cannot be drawn, or with ErrClosed.
 func (d *Desk) AskAdmin(ctx context.Context, r AdminRequest) (AdminDecision, error) {
-	if r.Kind < AdminPair || r.Kind > AdminPrune {
+	if r.Kind < AdminPair || r.Kind > AdminPrune || r.Kind == AdminUnfreeze || r.Offer && r.Kind == AdminPair {
 		return AdminDecision{}, fmt.Errorf("%w: administrative kind %d", ErrRequest, r.Kind)
 	}
 	reply := make(chan AdminDecision, 1)

@@ -132,6 +132,8 @@ type AdminRequest struct {
 	Kind  AdminKind
 	Title string
 	Text  string
+	// Offer has it wait, without a deadline, for the next gesture at the box, which then opens it and nothing else.
+	Offer bool
 }
 
 // AdminOutcome is how an administrative prompt ended. The zero value is invalid.

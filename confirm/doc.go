@@ -30,7 +30,9 @@
 // While nothing else needs the glass it shows what the box has to say (Bulletin), until a press turns its pages and closes it; that
 // press does nothing else.
 //
-// An administrative prompt is read in the same way, page by page; on its last page both buttons are held for 3 s. The release of a freeze takes a tap on approve after that.
+// An administrative prompt is read in the same way, page by page; on its last page both buttons are held for 3 s. The release of a
+// freeze takes a tap on approve after that. A prompt that is offered waits until both buttons are held for 3 s on the idle screen:
+// that gesture opens it in place of pairing mode, and opens nothing else. The release of a freeze goes before it.
 //
 // Whatever makes it doubtful what the glass shows or what the finger did ends in fewer rights, never in more: a draw without an
 // acknowledgement ends the card, an edge older than the acknowledgement of what is shown is ignored, a gap in the edge count or

@@ -63,6 +63,12 @@ func places() []place {
 		{"pairing", hold, both, paired},
 		{"prompt", hold, both, prompted},
 		{"prompt, held", hold, both, slices.Concat(prompted, on(pressApprove, pressDeny))},
+		{"offered", hold, both, on(offer)},
+		{"offer, nearly opened", hold, both, append(on(offer, pressApprove, pressDeny), moment{toHold, -time.Millisecond})},
+		{"offer, opened", hold, both, on(offer, pressApprove, pressDeny, toHold, pressApprove, pressDeny, toRead)},
+		{"offer, held", hold, both, on(offer, pressApprove, pressDeny, toHold, pressApprove, pressDeny, toRead, pressApprove, pressDeny)},
+		{"offered, frozen", hold, both, on(frozenByGuard, offer)},
+		{"offered, one button", hold, one, on(offer)},
 		{"deny held", hold, both, on(dealOne, dealTwo, toNext, pressDeny)},
 		{"frozen", hold, both, on(frozenByGuard)},
 		{"nearly thawed", hold, both, on(frozenByGuard, pressApprove, pressDeny, toHold, pressApprove, pressDeny, toRead, pressApprove, pressDeny, toHold, pressApprove, pressDeny)},
@@ -87,8 +93,11 @@ func (r *room) fork() *room {
 		p := *r.m.prompt
 		p.course.Steps, p.course.Presses = slices.Clip(p.course.Steps), slices.Clip(p.course.Presses)
 		s.m.prompt = &p
-		if r.prompt == r.m.prompt {
+		switch r.m.prompt {
+		case r.prompt:
 			s.prompt = &p
+		case r.offer:
+			s.offer = &p
 		}
 	}
 	for tag := uint8(1); tag <= r.dealt; tag++ {
@@ -113,6 +122,7 @@ type explorer struct {
 	met         map[string]struct{}
 	transitions int
 	tokens      int
+	offers      int
 	states      map[State]int
 	edges       map[[2]State]int
 }
@@ -172,6 +182,7 @@ func (e *explorer) explore(begin *room, depth int) {
 					e.t.Fatalf("%s\nafter%v", r.j.broke, way)
 				}
 				e.tokens += r.j.tokens - f.room.j.tokens
+				e.offers += r.j.offers - f.room.j.offers
 				e.edges[[2]State{f.room.m.state, r.m.state}]++
 				key := r.key(faults)
 				if _, ok := e.met[key]; ok {
@@ -221,8 +232,8 @@ func TestEveryInterleaving(t *testing.T) {
 	if *figures != "" {
 		writeFigures(t, fmt.Sprintf("panel/explored_transitions %d count >=5000000\n", e.transitions))
 	}
-	if e.tokens == 0 {
-		t.Error("no token was made: the exploration proves too little")
+	if e.tokens == 0 || e.offers == 0 {
+		t.Errorf("%d tokens were made, %d offers opened: the exploration proves too little", e.tokens, e.offers)
 	}
 }
 
@@ -235,6 +246,8 @@ func TestWhatOnceBroke(t *testing.T) {
 			pressApprove, approveLate, approveLate, approveLost, toHold, approveLost, arriveAll)),
 		"the button is down again when the release of a hold is told": slices.Concat(read, on(
 			pressApprove, toHold, approveLate, toNext, approveLost, looked, pressApprove)),
+		"a release whose press was lost puts panic off": on(
+			pressApprove, pressDeny, toHold, pressApprove, toLater, toLater, toLater, approveLost, pressApprove, toLater, toLater, toLater),
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRoom(newDeck(), brisk(), both)

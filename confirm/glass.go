@@ -253,7 +253,7 @@ func (m *machine) loseButtons() {
 	m.to(StateLost, 0, CauseLinesClosed)
 }
 
-// drop ends the front card, all queued ones, the administrative prompt and pairing mode.
+// drop ends the front card, all queued ones, the administrative prompt, what is offered and pairing mode.
 func (m *machine) drop(o Outcome, a AdminOutcome, cause Cause) {
 	for _, c := range m.queue.drain() {
 		m.refuse(c, o)
@@ -263,6 +263,9 @@ func (m *machine) drop(o Outcome, a AdminOutcome, cause Cause) {
 	}
 	if m.prompt != nil {
 		m.endPrompt(a, cause)
+	}
+	if m.offer != nil {
+		m.endOffer(a)
 	}
 	m.endPairing(cause)
 	m.gesture = 0

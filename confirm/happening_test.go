@@ -45,6 +45,8 @@ const (
 	newIdle
 	asked
 	unasked
+	offer
+	retract
 	frozenByGuard
 	wrongCodes
 	newBulletins
@@ -55,7 +57,7 @@ const (
 var happeningNames = [happenings]string{
 	"approve", "deny", "read", "hold", "next", "tap", "later", "panic", "revoke", "window", "deal one", "deal two", "deal other",
 	"approve lost", "approve late", "deny lost", "deny late", "arrive", "withdraw front", "withdraw other", "sleep", "sleep long",
-	"bus hangs", "bus answers", "bus fails", "level fault", "look", "idle", "ask", "unask", "freeze", "codes", "bulletins", "lines close",
+	"bus hangs", "bus answers", "bus fails", "level fault", "look", "idle", "ask", "unask", "offer", "retract", "freeze", "codes", "bulletins", "lines close",
 }
 
 func (h happening) String() string { return happeningNames[h] }
@@ -188,9 +190,23 @@ func (r *room) interfere(h happening) bool {
 			return false
 		}
 		r.step(unask{r.prompt})
+	case offer:
+		r.offers()
+	case retract:
+		if r.offer == nil {
+			return false
+		}
+		r.step(unask{r.offer})
+		if r.offer != nil {
+			r.j.blame("what is offered was taken back, and is not")
+		}
 	case frozenByGuard:
+		was := r.j.frozen
 		r.j.frozen = true
 		r.step(freeze{})
+		if !was {
+			r.allEnds()
+		}
 	case wrongCodes:
 		r.step(codeSpent{})
 	case newBulletins:

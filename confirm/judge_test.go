@@ -29,6 +29,10 @@ type judge struct {
 	passed     bool             // the shown number of taps was given
 	taps       int              // in the series under way
 
+	gesture time.Duration // boot: until when one that opened pairing mode may open what is offered
+	pairing bool
+	offers  int // that were opened
+
 	frozen, lost, gone bool
 	unread             bool                  // the levels cannot be read
 	agreed             [3]reading            // the levels said that approve alone is down; one for each press, the newest first
@@ -237,7 +241,7 @@ func (j *judge) arrives(ev device.Event, now instant) (denies uint8) {
 	sound := ev.Seq == l.seq+1 && ev.Mono >= last.at && ev.Mono <= now.mono && ev.Edge != last.edge
 	l.edges = [4]arrival{{ev.Mono, now.mono, ev.Edge, ev.Seq, sound}, l.edges[0], l.edges[1], l.edges[2]}
 	l.seq, l.low = ev.Seq, 0
-	if deny := j.lines[device.Deny].edges[0]; ev.Button == device.Approve && ev.Edge == device.Release && deny.edge == device.Press && j.gesture(last) {
+	if deny := j.lines[device.Deny].edges[0]; ev.Button == device.Approve && ev.Edge == device.Release && deny.edge == device.Press && j.both(last) {
 		j.alone = now.mono
 	}
 	g := &j.glass
@@ -311,7 +315,7 @@ func (j *judge) agrees(now instant) {
 func (j *judge) level(b device.Button, down bool, now instant) {
 	l := &j.lines[b]
 	if !down {
-		if l.low = 0; b == device.Approve && l.edges[0].edge == device.Press && j.gesture(l.edges[0]) {
+		if l.low = 0; b == device.Approve && l.edges[0].edge == device.Press && j.both(l.edges[0]) {
 			j.alone = now.mono // its release is on its way, or was lost
 		}
 	} else if l.low == 0 {
@@ -453,6 +457,21 @@ func (j *judge) thawed() {
 	}
 }
 
+// offerShown is a prompt that was offered and is opened: by a gesture of its own, and with nothing behind it.
+func (j *judge) offerShown(now instant) {
+	j.offers++
+	if j.frozen || j.lost || j.gone {
+		j.blame("what is offered is opened on a box that is frozen or blind")
+	}
+	if j.pairing {
+		j.blame("pairing mode is open behind what is offered")
+	}
+	if now.boot >= j.gesture && j.kit.deny {
+		j.bothHeld("what is offered", j.glass.since, now)
+	}
+	j.gesture = 0
+}
+
 // bothHeld checks an administrative hold that completes.
 func (j *judge) bothHeld(what string, from time.Duration, now instant) {
 	buttons := []device.Button{device.Approve, device.Deny}
@@ -517,8 +536,8 @@ func (j *judge) heldStill(now instant) bool {
 	return j.glass.known && j.glass.mark.bar == 100 && e.edge == device.Press && now.mono < e.at+j.rules.Revoke
 }
 
-// gesture reports whether a press of approve may be half of a gesture, of which deny's newest press is the other.
-func (j *judge) gesture(press arrival) bool {
+// both reports whether a press of approve may be half of a gesture, of which deny's newest press is the other.
+func (j *judge) both(press arrival) bool {
 	return (press.at - j.lines[device.Deny].edges[0].at).Abs() <= j.rules.Panic-j.rules.AdminHold
 }
 
@@ -529,7 +548,7 @@ func (j *judge) panicDue(now instant) bool {
 	if !j.kit.deny || j.gone || !l.down || e.edge != device.Press || !e.sound || e.seq != l.moves || e.at <= j.slept || e.seq == j.panicked || now.mono < e.at+j.rules.Panic {
 		return false
 	}
-	if o := other.edges[0]; o.seq != other.moves || o.edge == device.Press && j.gesture(o) {
+	if o := other.edges[0]; o.seq != other.moves || o.edge == device.Press && j.both(o) {
 		return false
 	}
 	return now.mono >= max(e.at, j.alone)+j.rules.Panic

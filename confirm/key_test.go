@@ -65,7 +65,7 @@ func (r *room) key(faults int) string {
 			k.mono(ev.Mono)
 		}
 	}
-	k.yes(r.out, r.prompt != nil)
+	k.yes(r.out, r.prompt != nil, r.offer != nil)
 	if r.out {
 		k.mark(r.sent)
 		k.mono(r.due)
@@ -80,7 +80,7 @@ func (k *keyed) machine(m *machine) {
 	k.mono(m.doubt.recent[:]...)
 	k.boot(m.hold.expires)
 	k.num(int64(m.hold.need), int64(m.challenge.want), int64(m.challenge.taps), int64(m.challenge.failed), int64(m.taps.n))
-	k.yes(m.hold.active, m.hold.dwell, m.hold.done, m.challenge.passed, m.challenge.spoiled, m.pairing.open, m.frozen, m.buttonsGone, m.prompt != nil)
+	k.yes(m.hold.active, m.hold.dwell, m.hold.done, m.challenge.passed, m.challenge.spoiled, m.pairing.open, m.frozen, m.buttonsGone, m.prompt != nil, m.offer != nil)
 	for b := 1; b <= 2; b++ {
 		l := &m.lines[b]
 		k.yes(l.down, l.void, l.sound, l.up)
@@ -109,6 +109,9 @@ func (k *keyed) machine(m *machine) {
 		k.num(int64(m.prompt.req.Kind), int64(len(m.prompt.pages)))
 		k.mono(m.prompt.held)
 	}
+	if m.offer != nil {
+		k.num(int64(len(m.offer.pages)))
+	}
 	k.num(int64(len(m.bulletins)))
 	for _, b := range m.bulletins {
 		k.num(int64(b.ID[0]))
@@ -124,7 +127,8 @@ func (k *keyed) judge(j *judge) {
 		k.mono(r.at)
 	}
 	k.mono(j.odd[:]...)
-	k.yes(g.known, j.passed, j.frozen, j.lost, j.gone, j.unread)
+	k.boot(max(j.gesture, k.now.boot)) // one that is over is like any other
+	k.yes(g.known, j.passed, j.pairing, j.frozen, j.lost, j.gone, j.unread)
 	k.num(int64(j.onTop), int64(j.taps), int64(j.lines[1].seq-j.pressed), int64(j.lines[2].seq-j.panicked), int64(j.lines[1].turned))
 	for b := 1; b <= 2; b++ {
 		l := &j.lines[b]
@@ -159,7 +163,7 @@ func (k *keyed) judge(j *judge) {
 // TestKeyKnowsEveryField fails where the machine learns something that key does not tell apart.
 func TestKeyKnowsEveryField(t *testing.T) {
 	for typ, want := range map[reflect.Type]int{
-		reflect.TypeFor[machine](): 34, reflect.TypeFor[line](): 10, reflect.TypeFor[hold](): 9, reflect.TypeFor[doubt](): 2,
+		reflect.TypeFor[machine](): 35, reflect.TypeFor[line](): 10, reflect.TypeFor[hold](): 9, reflect.TypeFor[doubt](): 2,
 		reflect.TypeFor[challenge](): 6, reflect.TypeFor[pairing](): 3, reflect.TypeFor[taps](): 2, reflect.TypeFor[glass](): 8,
 		reflect.TypeFor[look](): 9, reflect.TypeFor[card](): 11, reflect.TypeFor[prompt](): 6, reflect.TypeFor[queue](): 2, reflect.TypeFor[kit](): 2,
 	} {

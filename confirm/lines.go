@@ -40,12 +40,13 @@ func (m *machine) edge(ev device.Event) {
 		return
 	}
 	l := m.line(ev.Button)
+	ends := l.down && ev.Edge == device.Release // a press that is known
 	sound := l.note(ev, m.now.mono)
 	if c := m.course(); c != nil {
 		c.press(ev)
 	}
 	if ev.Button == device.Approve {
-		if ev.Edge == device.Release {
+		if ends {
 			m.leftAlone(ev.Mono)
 		}
 		m.suspect(ev)
@@ -95,6 +96,7 @@ func (m *machine) level(ev level) {
 	if ev.err == nil {
 		m.seen(device.Approve, ev.approve)
 		m.seen(device.Deny, ev.deny)
+		m.tickChallenge() // the edge that ended its series may be lost
 	}
 	m.finishHold(ev)
 	if m.panicRipe() { // also where the levels cannot be read: then the edges are the last word, and panic only takes rights away

@@ -52,6 +52,7 @@ type machine struct {
 	doubt     doubt
 
 	prompt  *prompt
+	offer   *prompt // waits for a gesture
 	pairing pairing
 	gesture time.Duration // boot: until then administrative prompts may be shown
 	taps    taps          // the one-button gesture
@@ -186,9 +187,7 @@ func (m *machine) step(now instant, dice uint64, ev event) []action {
 	case ask:
 		m.ask(ev.prompt)
 	case unask:
-		if m.prompt == ev.prompt {
-			m.endPrompt(AdminWithdrawn, CauseWithdrawn)
-		}
+		m.unask(ev.prompt)
 	case setIdle:
 		m.idle, m.idleRev = ev.idle, m.idleRev+1
 	case setAddress:

@@ -24,16 +24,16 @@ const (
 
 // tally is what sequences led to.
 type tally struct {
-	sequences, events, steps, tokens, broken, unearned int
-	outcomes                                           [len(outcomeNames)]int
-	states                                             [len(stateNames)]int
-	firstSeed                                          uint64
-	first                                              string
+	sequences, events, steps, tokens, offers, broken, unearned int
+	outcomes                                                   [len(outcomeNames)]int
+	states                                                     [len(stateNames)]int
+	firstSeed                                                  uint64
+	first                                                      string
 }
 
 func (t *tally) add(o tally) {
 	t.sequences, t.events, t.steps, t.tokens = t.sequences+o.sequences, t.events+o.events, t.steps+o.steps, t.tokens+o.tokens
-	t.broken, t.unearned = t.broken+o.broken, t.unearned+o.unearned
+	t.offers, t.broken, t.unearned = t.offers+o.offers, t.broken+o.broken, t.unearned+o.unearned
 	for i := range t.outcomes {
 		t.outcomes[i] += o.outcomes[i]
 	}
@@ -110,7 +110,15 @@ func (r *room) willing(rng *rand.Rand) happening {
 	j := &r.j
 	down := j.lines[1].down
 	switch j.glass.mark.state {
+	case StateAdmin:
+		return r.bothForIt()
 	case StateIdle:
+		switch n := rng.IntN(4); {
+		case r.offer != nil && n > 0:
+			return r.bothForIt()
+		case r.m.kit.deny && n == 0:
+			return offer
+		}
 		if r.dealt == maxTags {
 			return toLater
 		}
@@ -148,12 +156,29 @@ func (r *room) willing(rng *rand.Rand) happening {
 	return toNext
 }
 
+// bothForIt is what somebody does next who holds both buttons for what is on the glass.
+func (r *room) bothForIt() happening {
+	a, d := r.j.lines[1].down, r.j.lines[2].down
+	switch {
+	case !r.m.kit.deny:
+		return pressApprove
+	case !a && !d && r.until(toRead) > 0:
+		return toRead
+	case a == d && (!a || r.until(toHold) == 0):
+		return pressApprove
+	case a == d:
+		return toHold
+	}
+	return pressDeny
+}
+
 func (t *tally) live(d *deck, from, n int) {
 	boxes := kits()
 	for i := range n {
 		seed := uint64(from + i)
 		r, told := sequence(d, boxes, seed)
 		t.sequences, t.events, t.steps, t.tokens = t.sequences+1, t.events+len(told), t.steps+r.steps, t.tokens+r.j.tokens
+		t.offers += r.j.offers
 		for tag := uint8(1); tag <= r.dealt; tag++ {
 			t.outcomes[r.j.files[tag].outcome]++
 		}
@@ -187,15 +212,15 @@ func TestNoSequenceMakesATokenUnearned(t *testing.T) {
 	for _, one := range tallies {
 		all.add(one)
 	}
-	t.Logf("%d sequences, %d events, %d steps, %d tokens in %v", all.sequences, all.events, all.steps, all.tokens, time.Since(began).Round(time.Millisecond))
+	t.Logf("%d sequences, %d events, %d steps, %d offers opened, %d tokens in %v", all.sequences, all.events, all.steps, all.offers, all.tokens, time.Since(began).Round(time.Millisecond))
 	for o, n := range all.outcomes {
 		t.Logf("  %-15v %d", Outcome(o), n)
 	}
 	if all.broken > 0 {
 		t.Errorf("%d sequences break a rule; seed %d: %s", all.broken, all.firstSeed, all.first)
 	}
-	if all.tokens < all.sequences/20 {
-		t.Errorf("only %d tokens in %d sequences: they prove too little", all.tokens, all.sequences)
+	if all.tokens < all.sequences/20 || all.offers < all.sequences/50 {
+		t.Errorf("only %d tokens, and %d offers opened, in %d sequences: they prove too little", all.tokens, all.offers, all.sequences)
 	}
 	if *figures != "" {
 		writeFigures(t, fmt.Sprintf("panel/sequences %d count >=10000000\npanel/unpressed_tokens %d count <=0\n", all.sequences, all.unearned))

@@ -29,6 +29,8 @@ type room struct {
 	cards  [maxTags + 1]*card
 	dealt  uint8
 	prompt *prompt
+	offer  *prompt // until it is answered
+	second *prompt // offered beside it
 	steps  int
 	probes bool
 }
@@ -52,6 +54,9 @@ var errNoAck = errors.New("no acknowledgement")
 
 // bulletins are what the room has to say.
 var bulletins = []Bulletin{{ID: [32]byte{1}, Pages: make([]screen.Page, 2)}, {ID: [32]byte{2}, Pages: make([]screen.Page, 1)}}
+
+// offered marks the pages of a prompt that was offered.
+const offered = 1
 
 // promptWords is the length of a page of the room's administrative prompts.
 const promptWords = 10
@@ -98,6 +103,9 @@ func sketch(m *machine, l look) (device.Frame, error) {
 		}
 	case StateAdmin:
 		f[0], f[2], f[4] = byte(l.state), byte(l.page+1), byte(len(m.prompt.pages))
+		if m.prompt.req.Offer {
+			f[1] = offered
+		}
 	case StateBulletin:
 		f[0], f[2], f[4] = byte(l.state), byte(l.page+1), m.bulletins[0].ID[0]
 	default:
@@ -149,7 +157,7 @@ func (r *room) answerProbes() {
 func (r *room) once(ev event) {
 	r.steps++
 	r.dice = r.dice*6364136223846793005 + 1442695040888963407
-	state := r.m.state
+	state, shown := r.m.state, r.m.prompt
 	for _, a := range r.m.step(r.now, r.dice>>33, ev) {
 		switch a := a.(type) {
 		case draw:
@@ -168,9 +176,7 @@ func (r *room) once(ev event) {
 		case approve:
 			r.j.approved(a.card.req.Inv[0], a.decision, a.card.digest, r.now)
 		case answer:
-			if a.prompt == r.prompt {
-				r.prompt = nil
-			}
+			r.answered(a)
 			switch {
 			case a.decision.Outcome != AdminConfirmed:
 			case a.prompt.req.Kind == AdminUnfreeze && r.m.kit.deny:
@@ -182,6 +188,12 @@ func (r *room) once(ev event) {
 			if r.m.kit.deny {
 				r.j.bothHeld("pairing mode", r.j.glass.since, r.now)
 			}
+			if r.offer != nil {
+				r.j.blame("pairing mode opens, and something is offered")
+			}
+			r.j.pairing, r.j.gesture = true, r.now.boot+r.j.rules.Gesture
+		case closePairing:
+			r.j.pairing = false
 		case notify:
 			r.notice(a.notice)
 		case journal:
@@ -193,6 +205,12 @@ func (r *room) once(ev event) {
 			}
 			state = a.transition.To
 			r.j.journaled(a.transition)
+		}
+	}
+	if p := r.m.prompt; p != nil && p != shown {
+		r.j.promptBest = [2]time.Duration{}
+		if p.req.Offer {
+			r.j.offerShown(r.now)
 		}
 	}
 	if r.j.told != 0 {
@@ -208,13 +226,25 @@ func (r *room) notice(n Notice) {
 	case Panic:
 		r.j.frozen = true
 		r.j.panics(r.now)
+		r.allEnds()
 	case Unfrozen:
 		r.j.frozen = false
 	case PanelLost:
 		r.j.lost = true
+		r.allEnds()
+	case ButtonsLost:
+		r.allEnds()
 	case PanelBack:
 		r.j.lost = false
 	}
+}
+
+// allEnds checks that what is offered has ended with all else that was pending.
+func (r *room) allEnds() {
+	if r.offer != nil {
+		r.j.blame("what is offered outlives what ends everything")
+	}
+	r.j.gesture = 0
 }
 
 // move closes or opens a contact. The edge arrives now, later or never.
@@ -342,7 +372,38 @@ func (r *room) ask() {
 	if r.prompt != nil {
 		return
 	}
-	r.j.promptBest = [2]time.Duration{}
 	r.prompt = &prompt{req: AdminRequest{Kind: AdminFeed}, pages: r.deck.prompts[r.steps%2]}
 	r.step(ask{r.prompt})
+}
+
+// offers has a prompt wait for a gesture. A second one must be busy.
+func (r *room) offers() {
+	p := &prompt{req: AdminRequest{Kind: AdminExport, Offer: true}, pages: r.deck.prompts[r.steps%2]}
+	if r.offer == nil {
+		r.offer = p
+		r.step(ask{p})
+		if r.offer == nil {
+			r.j.blame("an offer is not taken")
+		}
+		return
+	}
+	r.second = p
+	r.step(ask{p})
+	if r.second != nil {
+		r.j.blame("two prompts are offered at once")
+	}
+}
+
+// answered is a prompt that has ended, which each does once.
+func (r *room) answered(a answer) {
+	switch {
+	case a.prompt == r.prompt:
+		r.prompt = nil
+	case a.prompt == r.offer:
+		r.offer = nil
+	case a.prompt == r.second && a.decision.Outcome == AdminBusy:
+		r.second = nil
+	case a.prompt.req.Kind != AdminUnfreeze:
+		r.j.blame("a prompt is answered twice, now %v", a.decision.Outcome)
+	}
 }

@@ -160,7 +160,7 @@ func start(ctx context.Context, o Options) (*guard, error) {
 	if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
 		return nil, fmt.Errorf("guard: state directory: %w", err)
 	}
-	g := &guard{opts: o, log: o.Log, sessions: map[*session]struct{}{}, display: true, flood: newFlood(o.Clock), today: newToday(o.Clock), bulletins: newBulletins(o.Config.Panel.Large, o.Clock.Boot), sticks: &sticks{now: o.Clock.Boot}}
+	g := &guard{opts: o, log: o.Log, sessions: map[*session]struct{}{}, display: true, flood: newFlood(o.Clock), today: newToday(o.Clock), bulletins: newBulletins(o.Config.Panel.Large, o.Clock.Boot), sticks: &sticks{now: o.Clock.Boot, change: make(chan struct{})}}
 	g.peer = func(c net.Conn) error { return ipc.CheckPeer(c, o.GatewayUID) }
 	g.exporter = func(c net.Conn) error { return ipc.CheckPeer(c, o.ExporterUID) }
 	var err error

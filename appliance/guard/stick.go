@@ -29,6 +29,8 @@ const (
 	// is written twice, as evidence and to be read by people, and read back.
 	copyTimeout = 30 * time.Minute
 	copyEveryMB = 30 * time.Second
+	// offerAgain is how long after something else was offered a stick is offered again.
+	offerAgain = 5 * time.Second
 	// progressEvery is how often the idle screen says how far a copy is.
 	progressEvery = time.Second
 )
@@ -38,7 +40,7 @@ type stickState uint8
 
 const (
 	stickWaiting stickState = iota // for somebody at the box
-	stickRefused                   // it takes no copy
+	stickRefused                   // it takes no copy, or somebody at the box said no
 	stickCopying
 	stickDone
 	stickFailed
@@ -46,9 +48,8 @@ const (
 
 // stick is one stick in the box, behind its exporter.
 type stick struct {
-	client  *ipc.Client
-	hello   ipc.StickHello
-	pressed chan struct{} // holds one: somebody at the box made the gesture
+	client *ipc.Client
+	hello  ipc.StickHello
 
 	// Under sticks.mu.
 	state  stickState
@@ -61,29 +62,29 @@ type stick struct {
 type sticks struct {
 	mu     sync.Mutex
 	in     []*stick
+	change chan struct{} // closed when another comes or goes
 	broken time.Duration // boot time until which the idle screen says that one was pulled out too early
 	now    func() time.Duration
 }
 
-// gesture tells the first stick of a gesture at the box, and reports whether it waits for one.
-func (s *sticks) gesture() bool {
+// changed is closed when a stick comes or goes from now on.
+func (s *sticks) changed() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.in) != 1 || s.in[0].state != stickWaiting && s.in[0].state != stickFailed {
-		return false
-	}
-	select {
-	case s.in[0].pressed <- struct{}{}:
-	default:
-	}
-	return true
+	return s.change
 }
 
-// alone reports whether k is the only stick: with two, nobody knows which is meant.
-func (s *sticks) alone(k *stick) bool {
+func (s *sticks) changeLocked() {
+	close(s.change)
+	s.change = make(chan struct{})
+}
+
+// askable reports whether somebody at the box may be asked about k: not beside another, since nobody knows which is meant, and
+// not again after a no.
+func (s *sticks) askable(k *stick) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.in) == 1 && s.in[0] == k
+	return len(s.in) == 1 && s.in[0] == k && (k.state == stickWaiting || k.state == stickFailed)
 }
 
 // stop breaks off a copy: there was a panic.
@@ -132,7 +133,7 @@ func (g *guard) serveSticks(ctx context.Context) error {
 // stickIn deals with one stick until it is out. Nothing that it does is waited for by anything else.
 func (g *guard) stickIn(ctx context.Context, conn net.Conn) {
 	hellos := make(chan ipc.StickHello, 1)
-	k := &stick{pressed: make(chan struct{}, 1)}
+	k := &stick{}
 	k.client = ipc.NewClient(ipc.NewConn(conn), func(m ipc.Message) {
 		if h, ok := m.(*ipc.StickHello); ok && len(h.Label) <= ipc.MaxStickLabel {
 			select {
@@ -156,15 +157,30 @@ func (g *guard) stickIn(ctx context.Context, conn net.Conn) {
 	g.stickThere(k)
 	defer g.stickGone(k)
 	for {
-		if k.hello.Problem == 0 && g.sticks.alone(k) {
-			g.offerCopy(ctx, k)
-		}
+		again, stop := g.dealWith(ctx, k)
 		select {
-		case <-k.pressed:
 		case <-k.client.Done():
+			stop()
 			return
+		case <-again:
+			stop()
 		}
 	}
+}
+
+// dealWith offers a copy to whoever makes the gesture at the box, and returns when to see to the stick again.
+func (g *guard) dealWith(ctx context.Context, k *stick) (again <-chan struct{}, stop func()) {
+	change := g.sticks.changed()
+	if g.sticks.askable(k) {
+		switch g.offerCopy(ctx, k, change) {
+		case 0: // there is no panel
+		case confirm.AdminBusy: // something else is offered
+			return g.opts.Clock.Until(g.opts.Clock.Boot() + offerAgain)
+		default: // whatever can be asked again is, without a deadline
+			return g.opts.Clock.Until(0)
+		}
+	}
+	return change, func() {}
 }
 
 func (g *guard) stickThere(k *stick) {
@@ -174,6 +190,7 @@ func (g *guard) stickThere(k *stick) {
 	}
 	g.sticks.mu.Lock()
 	g.sticks.in = append(g.sticks.in, k)
+	g.sticks.changeLocked()
 	g.sticks.broken = 0
 	first := g.sticks.in[0] == k
 	g.sticks.mu.Unlock()
@@ -189,6 +206,7 @@ func (g *guard) stickGone(k *stick) {
 	s.mu.Lock()
 	first := s.in[0] == k
 	s.in = slices.DeleteFunc(s.in, func(o *stick) bool { return o == k })
+	s.changeLocked()
 	var next words
 	if len(s.in) > 0 {
 		next = s.in[0].say
@@ -200,27 +218,26 @@ func (g *guard) stickGone(k *stick) {
 	g.showIdle()
 }
 
-// offerCopy asks whoever is at the box whether the record is to be copied, if a gesture was made there within the minute;
-// otherwise it does nothing, and the idle screen says what to do.
-func (g *guard) offerCopy(ctx context.Context, k *stick) {
-	if g.freezer.frozen() {
-		return
-	}
+// offerCopy has the panel ask whoever makes the gesture there whether the record is to be copied, and copies it. It returns how
+// the prompt ended, or 0 where it could not be offered.
+func (g *guard) offerCopy(ctx context.Context, k *stick, change <-chan struct{}) confirm.AdminOutcome {
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
 		case <-k.client.Done(): // no stick, no prompt
 			cancel()
+		case <-change:
+			cancel()
 		case <-asking.Done():
 		}
 	}()
 	const title = stickTitle
 	text := "to stick" + stickName(k.hello)
-	d, err := g.desk.AskAdmin(asking, confirm.AdminRequest{Kind: confirm.AdminExport, Title: title, Text: text})
+	d, err := g.desk.AskAdmin(asking, confirm.AdminRequest{Kind: confirm.AdminExport, Title: title, Text: text, Offer: true})
 	if err != nil {
 		g.log.Error("the copy could not be offered", "err", err)
-		return
+		return 0
 	}
 	blob, digest := audit.BlobOf(audit.BlobAdmin, [16]byte{}, []byte(title+"\n"+text))
 	act := audit.Admin{Action: audit.AdminExport, By: audit.ByBox, Text: digest}
@@ -230,11 +247,17 @@ func (g *guard) offerCopy(ctx context.Context, k *stick) {
 	}
 	switch d.Outcome {
 	case confirm.AdminConfirmed:
-	case confirm.AdminDenied, confirm.AdminExpired, confirm.AdminPanicked: // decided at the box, so always recorded
-		g.record(ctx, act, entries...)
-		return
+	case confirm.AdminDenied, confirm.AdminExpired, confirm.AdminPanicked: // decided at the box, so recorded where somebody saw it
+		if d.Outcome == confirm.AdminDenied {
+			g.sticks.set(k, stickRefused, words{note: "copy was refused:", hint: "put stick in again"})
+			g.showIdle()
+		}
+		if d.Pages != nil {
+			g.record(ctx, act, entries...)
+		}
+		return d.Outcome
 	default:
-		return
+		return d.Outcome
 	}
 	// A log that cannot be written is what a copy is wanted of most; then there is nothing to record it in.
 	seqs, err := g.journal.barrier(context.WithoutCancel(ctx), append(entries, audit.Entry{Payload: act})...)
@@ -243,6 +266,7 @@ func (g *guard) offerCopy(ctx context.Context, k *stick) {
 		seqs = []audit.Seq{0}
 	}
 	g.copyTo(ctx, k, seqs[len(seqs)-1])
+	return d.Outcome
 }
 
 // errTooSlow ends a copy that takes too long.
@@ -275,6 +299,9 @@ func (g *guard) copyTo(ctx context.Context, k *stick, approved audit.Seq) {
 	s.mu.Lock()
 	k.state, k.share, k.cancel, k.say = stickCopying, 0, cancel, words{}
 	s.mu.Unlock()
+	if g.freezer.frozen() { // by a panic that came before there was anything to break off
+		cancel()
+	}
 	defer func() {
 		s.mu.Lock()
 		k.cancel = nil

@@ -174,27 +174,87 @@ func TestNoCopyWithoutAPress(t *testing.T) {
 		h.hands.Wait(3 * time.Minute)
 		m := blankStick(t)
 		pull := h.insert(m)
-		h.hands.HoldBoth(4 * time.Second) // this is the gesture, whatever else it may have been meant for
-		h.hands.Wait(5 * time.Second)
-		h.hands.Tap(device.Deny)
-		h.hands.Wait(3 * time.Minute)
+		h.hands.HoldBoth(4 * time.Second)
+		h.hands.Wait(2 * time.Minute) // nobody presses
 		if !h.notes(askNote, askHint) {
 			t.Error("the stick cannot be asked about again")
 		}
 		h.hands.HoldBoth(4 * time.Second)
-		h.hands.Wait(2 * time.Minute) // nobody presses
-		h.hands.Wait(2 * time.Minute)
-		h.hands.HoldBoth(4 * time.Second)
 		h.hands.Wait(3 * time.Second)
 		pull() // before the press
-		h.hands.HoldBoth(4 * time.Second)
+		h.hands.HoldBoth(2 * time.Second)
 		h.hands.Wait(time.Minute)
+		pull = h.insert(m)
+		h.hands.HoldBoth(4 * time.Second)
+		h.hands.Wait(5 * time.Second)
+		h.hands.Tap(device.Deny)
+		h.hands.Wait(3 * time.Second)
+		if !h.notes("copy was refused:", "put stick in again") {
+			t.Error("the panel does not say how a refused stick is asked about again")
+		}
+		h.pair("hall") // with the refused stick in
+		pull()
+		h.hands.Wait(2 * time.Minute)
+		pull = h.insert(m)
+		if !h.notes(askNote, askHint) {
+			t.Error("a stick that is put in again is not asked about")
+		}
 		if m.Writes() != 0 {
 			t.Errorf("%d writes", m.Writes())
 		}
 		exports, acts := h.exports()
-		if len(exports) != 0 || len(acts) != 2 || acts[0].Outcome != audit.Denied || acts[1].Outcome != audit.Expired {
+		pull()
+		if len(exports) != 0 || len(acts) != 2 || acts[0].Outcome != audit.Expired || acts[1].Outcome != audit.Denied {
 			t.Errorf("%d exports, acts %+v", len(exports), acts)
+		}
+		opened := 0
+		for _, a := range find[*audit.Admin](h.records()) {
+			if a.Action == audit.AdminPairing && a.On == audit.Yes {
+				opened++
+			}
+		}
+		if opened != 2 { // for the two phones
+			t.Errorf("pairing mode was opened %d times", opened)
+		}
+	})
+}
+
+// A stick that comes and goes, as one with a bad contact does, asks once a gesture, and what ends everything ends what it asks.
+func TestAStickAsksOnceAGesture(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		h.pair("kitchen")
+		h.hands.Wait(3 * time.Minute)
+		m := blankStick(t)
+		pull := h.insert(m)
+		h.hands.HoldBoth(4 * time.Second)
+		for range 5 {
+			pull()
+			h.hands.Wait(3 * time.Second)
+			pull = h.insert(m)
+		}
+		h.hands.Wait(2 * time.Second)
+		h.hands.HoldBoth(2 * time.Second) // too short for a gesture, and no prompt is there for it
+		if !h.notes(askNote, askHint) {
+			t.Error("a stick does not wait for a gesture of its own")
+		}
+		h.hands.Hold(device.Deny, 6*time.Second)
+		h.hands.Wait(10 * time.Second)
+		h.hands.HoldBoth(4 * time.Second) // the release goes first
+		h.hands.Wait(3 * time.Second)
+		h.hands.HoldBoth(4 * time.Second)
+		h.hands.Wait(time.Second)
+		h.hands.Tap(device.Approve)
+		h.hands.Wait(4 * time.Second)
+		if m.Writes() != 0 {
+			t.Errorf("%d writes", m.Writes())
+		}
+		h.agree()
+		if len(copies(t, m)) != 1 {
+			t.Error("after a panic and its release the stick cannot be asked about")
+		}
+		pull()
+		if _, acts := h.exports(); len(acts) != 1 { // what nobody saw is not recorded
+			t.Errorf("%d acts", len(acts))
 		}
 	})
 }

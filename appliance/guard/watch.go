@@ -126,9 +126,6 @@ func (g *guard) noticed(ctx context.Context, n happened) {
 	case confirm.PairingOpened:
 		g.record(ctx, audit.Admin{Action: audit.AdminPairing, Outcome: audit.Approved, By: audit.ByBox, On: audit.Yes})
 		g.tell(ipc.Notice{Class: ipc.NoticePairingOpen})
-		if g.sticks.gesture() { // one prompt a gesture, and a copy comes before anything is given up
-			return
-		}
 		if trouble(g.journal.Err()) == ipc.AuditDamaged {
 			g.prompts.Go(func() { g.offerNewLog(ctx) })
 		}

@@ -1,0 +1,29 @@
+package confirm
+
+// take keeps a prompt that is offered until a gesture opens it. One that is still unused opens it at once. What is offered
+// needs neither the glass nor the buttons: it waits until they are there.
+func (m *machine) take(p *prompt) {
+	if m.offer != nil || m.prompt != nil && m.prompt.req.Offer {
+		m.do(answer{p, AdminDecision{Outcome: AdminBusy}})
+		return
+	}
+	m.offer = p
+	if m.now.boot < m.gesture && m.spare() {
+		m.showOffer()
+	}
+}
+
+// showOffer uses the gesture up: whoever offers again and again gets one prompt for it, and behind that nobody finds a pairing
+// code that was not asked for.
+func (m *machine) showOffer() {
+	p := m.offer
+	m.offer, m.gesture = nil, 0
+	m.show(p)
+	m.endPairing(CausePrompt)
+}
+
+// endOffer answers a prompt that nobody saw.
+func (m *machine) endOffer(o AdminOutcome) {
+	m.do(answer{m.offer, AdminDecision{Outcome: o}})
+	m.offer = nil
+}
