@@ -27,7 +27,7 @@ func (h host) findBus(want string) (int, error) {
 	fit := slices.DeleteFunc(slices.Clone(all), func(p place) bool { return !p.at(want) })
 	switch {
 	case len(all) == 0:
-		return 0, errors.New("board: this machine has no i2c bus; enable it in the device tree (raspberry pi: dtparam=i2c_arm=on) and restart")
+		return 0, errors.New("board: this machine has no i2c bus; the box's image has it on wherever that image starts, another system must be told (raspberry pi os: dtparam=i2c_arm=on) and restarted")
 	case len(fit) == 0:
 		return 0, fmt.Errorf("board: no i2c bus is at panel.bus %q; set panel.bus to one of %s", want, list(all))
 	case len(fit) > 1:
@@ -44,7 +44,7 @@ type i2cWire struct{ bus Bus }
 
 func (w i2cWire) send(what content, data []byte) error {
 	if err := w.bus.Tx(address, append([]byte{byte(what)}, data...), nil); err != nil {
-		return fmt.Errorf("display at address %#x: %w", address, err)
+		return fmt.Errorf("display at address %#x: %w; check its four wires, and that this is its address", address, err)
 	}
 	return nil
 }

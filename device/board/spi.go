@@ -65,7 +65,7 @@ func (h host) findSPI(want string) (place, error) {
 	fit := slices.DeleteFunc(slices.Clone(all), func(p place) bool { return !p.at(want) })
 	switch {
 	case len(all) == 0:
-		return place{}, errors.New("board: this machine has no spi bus; enable it in the device tree (raspberry pi: dtparam=spi=on) and restart")
+		return place{}, errors.New("board: this machine has no spi bus; the box's image has none, so take a display on i2c; another system must be told (raspberry pi os: dtparam=spi=on) and restarted")
 	case len(fit) == 0:
 		return place{}, fmt.Errorf("board: no spi bus is at panel.bus %q; set panel.bus to one of %s", want, list(all))
 	case len(fit) > 1:
