@@ -65,8 +65,10 @@ hil: ## the real drivers and the real panel on the box's kernel, in an emulator 
 	@.ci/setup hil
 	@go run ./image/hil $(ARGS)
 
-image: ## the flashable image, in bin/image/ (needs root)
+image: ## the flashable image, in bin/image/ (needs root), and the program that writes it to a card, bin/assent
 	@.ci/setup image
+	@mkdir -p bin
+	go build -trimpath -o bin/ ./cmd/assent
 	@$(AS_ROOT) go run ./image/build $(ARGS)
 
 verify-repro: ## build the image a second time, elsewhere and from nothing but the packages, and compare

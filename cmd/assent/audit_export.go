@@ -24,7 +24,8 @@ func (a *app) newAuditExportCmd() *cobra.Command {
 			"A log that is damaged is copied too, and the exit status says so. With --redact, literal texts are left out, and the\n" +
 			"copy still verifies.\n\n" +
 			"Exit status: 0 copied and intact, 1 copied and altered, 2 copied and incomplete, or not copied.",
-		Args: takes("PATH", "DIR"),
+		Example: "  assent audit export DIR /media/me/STICK\n  assent audit export --redact DIR .",
+		Args:    takes("PATH", "DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log, err := openLog(args[0])
 			if err != nil {

@@ -26,7 +26,8 @@ func (a *app) newAuditServeCmd() *cobra.Command {
 		Long: "Check the log in the directory PATH and serve a page about it to browsers on this computer alone, until interrupted.\n" +
 			"Reloading the page checks again where the log has changed. Whoever has the printed address can read the log.\n\n" +
 			"Exit status: that of assent audit verify for the last check.",
-		Args: takes("PATH"),
+		Example: "  assent audit serve DIR --open",
+		Args:    takes("PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := flags.options()
 			if err != nil {

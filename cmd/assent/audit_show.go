@@ -29,7 +29,8 @@ func (a *app) newAuditShowCmd() *cobra.Command {
 			"--records prints every record on a line of its own, --inv the records of one call in full. --json prints one object a\n" +
 			"line, in the order in which events ended, the verdict last. --csv prints a table for spreadsheets, and the verdict to standard error.\n" +
 			"Text that a model or another machine wrote is escaped wherever it could act.",
-		Args: takes("PATH"),
+		Example: "  assent audit show DIR --since 2026-11-30 --outcome denied\n  assent audit show DIR --csv > record.csv",
+		Args:    takes("PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := flags.options()
 			if err != nil {
@@ -56,6 +57,11 @@ func (a *app) newAuditShowCmd() *cobra.Command {
 	cmd.Flags().BoolVar(&records, "records", false, "print records rather than events")
 	cmd.Flags().BoolVar(&csv, "csv", false, "print a table for spreadsheets (RFC 4180)")
 	cmd.Flags().StringVar(&inv, "inv", "", "the records of the call with this id (32 hex digits), in full")
+	for flag, values := range map[string][]string{"outcome": strings.Split(words(story.Outcomes()), ", "), "kind": strings.Split(words(story.Kinds()), ", ")} {
+		if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+			panic("assent: internal error: " + err.Error()) // the flags are there
+		}
+	}
 	return cmd
 }
 

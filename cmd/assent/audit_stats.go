@@ -36,7 +36,8 @@ func (a *app) newAuditStatsCmd() *cobra.Command {
 			"--corpus FILE judges how well the model chose: FILE is JSON with a version and cases, each with a question and the wire\n" +
 			"name of the capability that is expected first, or \"none\". Questions are recognised by their digests.\n\n" +
 			"Exit status: that of the log, as for assent audit verify.",
-		Args: takes("PATH"),
+		Example: "  assent audit stats DIR\n  assent audit stats DIR --corpus questions.json",
+		Args:    takes("PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := flags.options()
 			if err != nil {

@@ -14,7 +14,8 @@ func (a *app) newAuditVerifyCmd() *cobra.Command {
 			"A log that was rolled back to an earlier state looks intact from inside: compare the head with what the box's panel\n" +
 			"shows after “log”, give --head a code that it showed before, or give --anchor what a phone or an export kept; and\n" +
 			"compare the root key with the one noted when the box was set up.",
-		Args: takes("PATH"),
+		Example: "  assent audit verify /media/me/STICK/AUDIT-1f2e3d4c-5120/log\n  assent audit verify DIR --head 8PMZ6TD9 --anchor assent-anchor.txt",
+		Args:    takes("PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := flags.options()
 			if err != nil {

@@ -27,7 +27,8 @@ func (a *app) newAuditWhyCmd() *cobra.Command {
 			"ID is a call's id (32 hex digits), the beginning of one (4 or more), or the number of any of its records, such as #12.\n" +
 			"The panel's pictures are drawn on a terminal, or where --picture is given; --png DIR writes them as files.\n\n" +
 			"Exit status: that of the log, as for assent audit verify; 2 where there is no such event.",
-		Args: takes("PATH", "ID"),
+		Example: "  assent audit why DIR '#12'\n  assent audit why DIR ca00 --details",
+		Args:    takes("PATH", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := flags.options()
 			if err != nil {

@@ -21,7 +21,8 @@ func (a *app) newEnginePathCmd() *cobra.Command {
 		Short: "Print the path of a suitable llama-server, fetching one if need be",
 		Long: "Print the path of a suitable llama-server: $ENGINE if it is set, else one fetched earlier, else the one that is installed,\n" +
 			"else Debian's, fetched from the mirror that this machine's apt uses and unpacked into the cache.",
-		Args: cobra.NoArgs,
+		Example: "  assent engine path\n  ENGINE=/opt/llama/llama-server assent engine path",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e, err := engine.Find(cmd.Context(), engine.Options{
 				Path:      os.Getenv("ENGINE"),

