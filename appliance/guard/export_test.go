@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"net"
+	"syscall"
 	"time"
 
 	"assent.home.arpa/appliance/audit"
@@ -85,4 +86,20 @@ const RoomTitle, RoomText = roomTitle, roomText
 func StickWords(p ipc.StickProblem) (note, hint, full string) {
 	w := wordsOf(p)
 	return w.note, w.hint, w.full
+}
+
+// CablePrompt is where the panel says that the record goes over a cable.
+const CablePrompt = cablePrompt
+
+// CableWords is all that the panel says of a cable on which nothing came.
+func CableWords() (all []string) {
+	stopped, stop := context.WithCancel(context.Background())
+	stop()
+	for _, err := range []error{syscall.ENOSPC, errTooSlow} {
+		for _, ctx := range []context.Context{context.Background(), stopped} {
+			_, say := cableFailure(err, ctx)
+			all = append(all, say)
+		}
+	}
+	return all
 }

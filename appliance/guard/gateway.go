@@ -157,6 +157,8 @@ func (g *guard) handle(ctx context.Context, s *session, m ipc.Message, reply fun
 		return g.showInbox(m.Slot)
 	case *ipc.Seen:
 		return g.seen(ctx, m)
+	case *ipc.Cable:
+		return g.cable(ctx, m)
 	}
 	// Well-formed, and not the gateway's to say: an answer, a grant, a result.
 	g.log.Error("gateway sent a message of another role", "kind", m.Kind())

@@ -28,9 +28,7 @@ func (g *guard) seen(ctx context.Context, m *ipc.Seen) ipc.Message {
 	ph, ok := g.phones.find(m.Slot)
 	if !ok || !ph.verify(wire.SeenBytes(m.Slot, m.Inv), m.Sig) {
 		g.log.Warn("acknowledgement refused", "code", codeBadSignature, "slot", m.Slot)
-		g.note(ctx, audit.KindClaim, uint8(audit.ClaimProtocol), audit.Claim{
-			From: audit.ByGateway, Class: audit.ClaimProtocol, Code: codeBadSignature, Slot: m.Slot,
-		})
+		g.noteClaim(ctx, codeBadSignature, m.Slot)
 		return &ipc.Error{Code: codeBadSignature, Message: "this phone's signature does not fit; pair it again at the box"}
 	}
 	g.inbox.acks.Lock()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -56,6 +55,8 @@ type stick struct {
 	say    words
 	share  int // of the copy, in per cent
 	cancel context.CancelFunc
+
+	asked chan uint32 // of a port: the slot whose phone asked; holds one
 }
 
 // sticks are those that are in, in the order in which they came. The first is the one that is dealt with.
@@ -65,6 +66,10 @@ type sticks struct {
 	change chan struct{} // closed when another comes or goes
 	broken time.Duration // boot time until which the idle screen says that one was pulled out too early
 	now    func() time.Duration
+
+	port    *stick        // where the box itself can pose as a stick, or nil
+	phase   cablePhase    // of that port
+	refused time.Duration // boot time until which it is not offered, since somebody at the box said no
 }
 
 // changed is closed when a stick comes or goes from now on.
@@ -96,12 +101,18 @@ func (s *sticks) stop() {
 			k.cancel()
 		}
 	}
+	if s.port != nil && s.port.cancel != nil {
+		s.port.cancel()
+	}
 }
 
 // note is what the idle screen says of a stick; nothing where there is none.
 func (s *sticks) note() (note, hint string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if note, hint := s.cableNoteLocked(); note != "" {
+		return note, hint
+	}
 	if len(s.in) == 0 {
 		if s.broken > 0 && s.now() < s.broken {
 			return "pulled out too early", "nothing is lost"
@@ -133,7 +144,7 @@ func (g *guard) serveSticks(ctx context.Context) error {
 // stickIn deals with one stick until it is out. Nothing that it does is waited for by anything else.
 func (g *guard) stickIn(ctx context.Context, conn net.Conn) {
 	hellos := make(chan ipc.StickHello, 1)
-	k := &stick{}
+	k := &stick{asked: make(chan uint32, 1)}
 	k.client = ipc.NewClient(ipc.NewConn(conn), func(m ipc.Message) {
 		if h, ok := m.(*ipc.StickHello); ok && len(h.Label) <= ipc.MaxStickLabel {
 			select {
@@ -152,6 +163,10 @@ func (g *guard) stickIn(ctx context.Context, conn net.Conn) {
 		return
 	case <-late.C:
 		g.log.Warn("an exporter that says nothing is hung up on")
+		return
+	}
+	if k.hello.Cable {
+		g.portIn(ctx, k)
 		return
 	}
 	g.stickThere(k)
@@ -232,41 +247,15 @@ func (g *guard) offerCopy(ctx context.Context, k *stick, change <-chan struct{})
 		case <-asking.Done():
 		}
 	}()
-	const title = stickTitle
-	text := "to stick" + stickName(k.hello)
-	d, err := g.desk.AskAdmin(asking, confirm.AdminRequest{Kind: confirm.AdminExport, Title: title, Text: text, Offer: true})
-	if err != nil {
-		g.log.Error("the copy could not be offered", "err", err)
-		return 0
-	}
-	blob, digest := audit.BlobOf(audit.BlobAdmin, [16]byte{}, []byte(title+"\n"+text))
-	act := audit.Admin{Action: audit.AdminExport, By: audit.ByBox, Text: digest}
-	entries := append(asked(&act, d), blob)
-	if g.journal.crowded() { // a full record has no room for pictures; the text tells as much
-		act.Pages, entries = nil, []audit.Entry{blob}
-	}
-	switch d.Outcome {
+	approved, outcome := g.askCopy(ctx, asking, "to stick"+stickName(k.hello), 0)
+	switch outcome {
 	case confirm.AdminConfirmed:
-	case confirm.AdminDenied, confirm.AdminExpired, confirm.AdminPanicked: // decided at the box, so recorded where somebody saw it
-		if d.Outcome == confirm.AdminDenied {
-			g.sticks.set(k, stickRefused, words{note: "copy was refused:", hint: "put stick in again"})
-			g.showIdle()
-		}
-		if d.Pages != nil {
-			g.record(ctx, act, entries...)
-		}
-		return d.Outcome
-	default:
-		return d.Outcome
+		g.copyTo(ctx, k, approved)
+	case confirm.AdminDenied:
+		g.sticks.set(k, stickRefused, words{note: "copy was refused:", hint: "put stick in again"})
+		g.showIdle()
 	}
-	// A log that cannot be written is what a copy is wanted of most; then there is nothing to record it in.
-	seqs, err := g.journal.barrier(context.WithoutCancel(ctx), append(entries, audit.Entry{Payload: act})...)
-	if err != nil {
-		g.log.Error("the copy is made without a record of it", "err", err)
-		seqs = []audit.Seq{0}
-	}
-	g.copyTo(ctx, k, seqs[len(seqs)-1])
-	return d.Outcome
+	return outcome
 }
 
 // errTooSlow ends a copy that takes too long.
@@ -292,8 +281,7 @@ func stickName(h ipc.StickHello) string {
 
 // copyTo copies the record onto a stick, and records what came of it.
 func (g *guard) copyTo(ctx context.Context, k *stick, approved audit.Seq) {
-	dir := filepath.Join(g.opts.StateDir, "audit")
-	copying, cancel := context.WithTimeoutCause(ctx, copyLimit(dir), errTooSlow)
+	copying, cancel := context.WithTimeoutCause(ctx, copyLimit(g.auditDir()), errTooSlow)
 	defer cancel()
 	s := g.sticks
 	s.mu.Lock()
@@ -309,33 +297,13 @@ func (g *guard) copyTo(ctx context.Context, k *stick, approved audit.Seq) {
 	}()
 	g.bulletins.ofStick("", true)
 	g.showIdle()
-	v := newStickVolume(copying, func(ctx context.Context, op *ipc.StickOp) (*ipc.StickReply, error) {
-		m, err := k.client.Call(ctx, op, nil)
-		if err != nil {
-			return nil, err
-		}
-		r, ok := m.(*ipc.StickReply)
-		if !ok {
-			return nil, fmt.Errorf("%w: an exporter answered with kind %d", ipc.ErrProtocol, m.Kind())
-		}
-		return r, nil
-	})
-	report, err := export.Write(copying, os.DirFS(dir), v, export.Options{
-		Name: g.opts.Config.Box.Name, Clock: g.opts.Clock, ByBox: true, Progress: g.progress(k),
-	})
-	if err == nil {
-		err = v.end()
-	}
+	v := newStickVolume(copying, k.call)
+	report, err := g.writeTo(copying, k, v)
 	done := audit.Export{By: audit.ByBox, Admin: approved, Volume: k.hello.Label}
 	say := words{}
 	if err == nil {
-		done.FirstSegment, done.LastSegment, done.Last, done.LastLink = report.FirstSegment, report.LastSegment, report.Log.Head.Seq, report.Log.Head.Link
-		done.Sums, done.Redacted = report.Sums, report.Redacted
-		done.OK = report.Log.Status == audit.Intact
+		describe(&done, report)
 		say = wordsOfCopy(report)
-		if !done.OK {
-			done.Code = "log_" + report.Log.Status.String()
-		}
 		s.set(k, stickDone, say)
 		g.log.Info("the record was copied", "head", report.Log.Head.Seq, "bytes", report.Bytes, "log", report.Log.Status.String())
 	} else {

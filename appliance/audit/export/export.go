@@ -110,7 +110,7 @@ func Write(ctx context.Context, src fs.FS, dst Volume, o Options) (Report, error
 	case o.Redact && !redactable(before, log):
 		return Report{}, ErrUnredactable
 	}
-	need := 2*log.bytes + audit.SegmentSize // a view is about as large as its log
+	need := log.need()
 	free, known := dst.Free()
 	if !known {
 		free = -1
@@ -139,6 +139,15 @@ func Write(ctx context.Context, src fs.FS, dst Volume, o Options) (Report, error
 	}
 	return Report{}, err
 }
+
+// Need is about how many bytes a copy of the log in src takes.
+func Need(src fs.FS) (int64, error) {
+	log, err := find(src)
+	return log.need(), err
+}
+
+// need allows for a view, which is about as large as its log, and for a log that goes on.
+func (s source) need() int64 { return 2*s.bytes + audit.SegmentSize }
 
 func full(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
