@@ -120,6 +120,15 @@ func (g *fakeGuard) handle(ctx context.Context, m ipc.Message, reply func(ipc.Me
 			break
 		}
 		reply(&ipc.Inbox{Items: left})
+	case *ipc.Cable:
+		g.mu.Lock()
+		ok := g.verify(q.Slot, wire.CableBytes(q.Slot, q.Counter), q.Sig)
+		g.mu.Unlock()
+		if !ok {
+			reply(&ipc.Error{Code: "bad_signature", Message: "this phone's signature does not fit"})
+			break
+		}
+		reply(&ipc.CableReply{Seconds: 300})
 	case *ipc.Pair:
 		reply(g.pair(ctx, q))
 	case *ipc.Auth:

@@ -31,7 +31,7 @@ func (s *server) frame(ctx context.Context, c *socket, b []byte) {
 		s.hello(ctx, c, f)
 	case wire.TypePair:
 		s.pair(ctx, c, f)
-	case wire.TypeAsk, wire.TypeCancel, wire.TypeDeny, wire.TypeSeen, wire.TypeRecord:
+	case wire.TypeAsk, wire.TypeCancel, wire.TypeDeny, wire.TypeSeen, wire.TypeRecord, wire.TypeCable:
 		if c.phone == nil {
 			c.offend(f.ID, problem(codeHelloFirst, "this connection has not said who it is; reload the page"))
 			return
@@ -45,6 +45,8 @@ func (s *server) frame(ctx context.Context, c *socket, b []byte) {
 			s.seen(ctx, c, f)
 		case wire.TypeRecord:
 			s.record(ctx, c, f)
+		case wire.TypeCable:
+			s.cable(ctx, c, f)
 		default:
 			s.deny(c, f)
 		}

@@ -27,6 +27,7 @@ func paired(t *testing.T) (*phonetest.Box, *phone.Client, *phone.Identity) {
 		wire.TypePair:  {{Type: wire.TypePaired, Data: wire.Paired{Slot: 7, Name: "Anna"}}},
 		wire.TypeHello: {{Type: wire.TypeWelcome, Data: wire.Welcome{Counter: 41}}},
 		wire.TypeAsk:   {{Type: wire.TypeTurnEnd, Data: wire.TurnEnd{Reason: "complete"}}},
+		wire.TypeCable: {{Type: wire.TypeCable, Data: wire.CableOffer{Seconds: 300}}},
 	}}
 	server := httptest.NewServer(box)
 	t.Cleanup(server.Close)

@@ -1,7 +1,8 @@
 // Package phone is a phone without a screen: it speaks appliance/wire to a gateway, for the assent command and for
 // assentsim's unattended demonstration.
 //
-// It can do exactly what the page can: pair (which somebody at the box must accept), ask, cancel and take a request back.
+// It can do what the page can: pair (which somebody at the box must accept), ask, cancel and take a request back. Besides, it can
+// ask for the record over the cable, which somebody at the box must allow.
 package phone
 
 import (
@@ -233,6 +234,22 @@ func (c *Client) Ask(who *Identity, conversation [16]byte, text string) (string,
 		return "", err
 	}
 	return c.Send(wire.TypeAsk, wire.Ask{Conversation: hex.EncodeToString(conversation[:]), Counter: who.Counter, Text: text, Sig: sig})
+}
+
+// Cable asks the box to offer its record over its USB cable, which only the owner's phone may, and for how long it does.
+func (c *Client) Cable(ctx context.Context, who *Identity) (wire.CableOffer, error) {
+	who.Counter++
+	sig, err := who.sign(wire.CableBytes(who.Slot, who.Counter))
+	if err != nil {
+		return wire.CableOffer{}, err
+	}
+	id, err := c.Send(wire.TypeCable, wire.Cable{Counter: who.Counter, Sig: sig})
+	if err != nil {
+		return wire.CableOffer{}, err
+	}
+	var offer wire.CableOffer
+	err = c.answer(ctx, id, wire.TypeCable, &offer)
+	return offer, err
 }
 
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }

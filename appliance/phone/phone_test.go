@@ -86,6 +86,24 @@ func TestQuestionsAreSignedAsTheContractSays(t *testing.T) {
 	}
 }
 
+func TestTheCableIsAskedForAsTheContractSays(t *testing.T) {
+	box, client, who := paired(t)
+	if _, err := client.Hello(t.Context(), who, "", 0); err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(2) {
+		if offer, err := client.Cable(t.Context(), who); err != nil || offer.Seconds != 300 {
+			t.Fatalf("%+v, %v", offer, err)
+		}
+		var q wire.Cable
+		heard(t, box, wire.TypeCable, &q)
+		if q.Counter != 42+i {
+			t.Errorf("counter %d", q.Counter)
+		}
+		verify(t, box, wire.CableBytes(7, q.Counter), q.Sig)
+	}
+}
+
 func TestRefusalIsTyped(t *testing.T) {
 	want := wire.Error{Code: "pair_code", Message: "that is not the code"}
 	server := httptest.NewServer(&phonetest.Box{Replies: map[wire.Type][]wire.Downstream{wire.TypePair: {{Type: wire.TypeError, Data: want}}}})

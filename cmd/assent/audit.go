@@ -20,7 +20,7 @@ import (
 
 func (a *app) newAuditCmd() *cobra.Command {
 	return group("audit", "Verify and read what a box recorded", a.newAuditVerifyCmd(), a.newAuditShowCmd(), a.newAuditWhyCmd(),
-		a.newAuditStatsCmd(), a.newAuditExportCmd(), a.newAuditServeCmd())
+		a.newAuditStatsCmd(), a.newAuditExportCmd(), a.newAuditServeCmd(), a.newAuditCableCmd())
 }
 
 // auditFlags are what a person may hold a log against.

@@ -39,11 +39,17 @@ func assent(t *testing.T, args ...string) (status int, out, errs string) {
 // hostile serves a box which has evil wherever it may say something, and pairs this test with it.
 func hostile(t *testing.T, replies ...wire.Downstream) {
 	t.Helper()
+	hostileTo(t, wire.TypeAsk, replies...)
+}
+
+// hostileTo is hostile to a frame of another type.
+func hostileTo(t *testing.T, to wire.Type, replies ...wire.Downstream) {
+	t.Helper()
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	box := httptest.NewServer(&phonetest.Box{Name: evil, Replies: map[wire.Type][]wire.Downstream{
 		wire.TypePair:  {{Type: wire.TypePaired, Data: wire.Paired{Slot: 1, Name: evil}}},
 		wire.TypeHello: {{Type: wire.TypeWelcome, Data: wire.Welcome{Name: evil, Root: evil}}},
-		wire.TypeAsk:   replies,
+		to:             replies,
 	}})
 	t.Cleanup(box.Close)
 	if status, _, errs := assent(t, "pair", box.URL, "123456"); status != 0 {
