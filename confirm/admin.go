@@ -68,8 +68,23 @@ func (m *machine) idleEdge(ev device.Event) {
 	}
 	m.hold = hold{}
 	if ev.Edge == device.Press {
-		m.beginBoth(m.glass.shown)
+		m.beginGesture()
 	}
+}
+
+// beginGesture starts measuring if both buttons are down. They may have gone down on a notice, which that closes.
+func (m *machine) beginGesture() {
+	if m.kit.deny && m.calm != 0 && m.visible() {
+		m.beginBoth(m.calm)
+	}
+}
+
+// beCalm is called when the idle screen or a notice has come on the glass.
+func (m *machine) beCalm() {
+	if m.calm == 0 {
+		m.calm = m.glass.shown
+	}
+	m.beginGesture()
 }
 
 func (m *machine) countTap(ev device.Event) {

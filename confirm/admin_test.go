@@ -124,7 +124,7 @@ func TestAdminTooFastDoesNotCount(t *testing.T) {
 		}
 		b.hands.Release(approve)
 		b.hands.Release(deny)
-		b.hands.Wait(100 * time.Millisecond)
+		b.hands.Wait(2 * time.Second) // it was covered while deny was down alone, and is read again
 		b.hands.HoldBoth(3100 * time.Millisecond)
 		p.want(confirm.AdminConfirmed)
 	})

@@ -8,8 +8,8 @@ import (
 )
 
 // Bulletin is something that the box has to say to whoever stands at it. The panel shows it while nothing else needs the glass,
-// until somebody presses a button. That press turns its pages and closes it, and can do nothing else: every other
-// screen takes only edges that are newer than its own acknowledgement.
+// until somebody presses a button. That press turns its pages and closes it; held on together with the other button it is the
+// gesture, and it can do nothing else: every other screen takes only edges that are newer than its own acknowledgement.
 type Bulletin struct {
 	ID    [32]byte      // tells it from others; the one that BulletinRead names
 	Pages []screen.Page // screen.Bulletin made them
@@ -49,9 +49,15 @@ func (m *machine) showBulletin(cause Cause) bool {
 	return true
 }
 
-// bulletinEdge turns pages. A press that landed as the page came was meant for what was there before.
+// bulletinEdge turns pages. A press that landed as the page came was meant for what was there before. Whoever goes on to hold both
+// buttons means the gesture, as on the idle screen; what was not read stays.
 func (m *machine) bulletinEdge(ev device.Event) {
-	if ev.Edge != device.Press || ev.Mono < m.glass.shown+m.rules.PageMin {
+	m.hold = hold{}
+	if ev.Edge != device.Press {
+		return
+	}
+	defer m.beginGesture()
+	if ev.Mono < m.glass.shown+m.rules.PageMin {
 		return
 	}
 	b := m.bulletins[0]

@@ -164,6 +164,53 @@ func TestBulletinKeepsNobodyFromTheBox(t *testing.T) {
 			p.want(confirm.AdminConfirmed)
 		})
 	})
+	for name, texts := range map[string][]string{"held on a notice": {short}, "held on the first of several pages": {long, short}} {
+		t.Run(name, func(t *testing.T) {
+			inBox(t, func(b *box) {
+				b.say(texts...)
+				b.hands.HoldBoth(2900 * time.Millisecond)
+				b.hands.Wait(time.Second)
+				if _, open := b.desk.PairingCode(); open {
+					t.Fatal("a gesture that is too short opens pairing mode")
+				}
+				b.say()
+				said := b.say(texts...)
+				b.gesture()
+				if _, open := b.desk.PairingCode(); !open {
+					t.Fatal("pairing mode does not open")
+				}
+				b.hands.Tap(deny) // closes pairing mode
+				b.hands.Wait(time.Second)
+				if unread := len(said[0]) > 1; unread != b.shows(said[0][0]) {
+					t.Errorf("what was not read is on the glass: %v", !unread)
+				}
+			})
+		})
+	}
+	t.Run("held on a notice, and something is offered", func(t *testing.T) {
+		inBox(t, func(b *box) {
+			b.offer()
+			b.say(short)
+			b.gesture()
+			if !b.offered() {
+				t.Error("it is not opened")
+			}
+			b.noPairing()
+		})
+	})
+	t.Run("held since before the notice", func(t *testing.T) {
+		inBox(t, func(b *box) {
+			p := b.ask(request(1))
+			b.hands.Press(approve)
+			b.hands.Press(deny)
+			p.cancel()
+			b.say(short)
+			b.hands.Wait(20 * time.Second)
+			if _, open := b.desk.PairingCode(); open {
+				t.Error("a hold that was meant for something else opens pairing mode")
+			}
+		})
+	})
 	t.Run("panic", func(t *testing.T) {
 		inBox(t, func(b *box) {
 			b.say(short)

@@ -18,8 +18,9 @@
 // deadline has not passed. The glass says LET GO, and the receipt is made when the release is seen: a hold that goes on to 6 s looks
 // like a stuck or taped button, and so does one whose end no edge told by then; the card ends without approval. A press on
 // deny denies the card, from its announcement on and whichever page is being drawn, and deny for 5 s is panic, whatever approve does
-// meanwhile, unless both went down as one gesture. Levels that say for 2 s that deny is down are believed without an edge. A change
-// of card shows NEXT REQUEST for 1 s in which edges are thrown away.
+// meanwhile, unless both went down as one gesture. From its first second on the glass says what it leads to and how far that is, over
+// whatever else is there; a press under way ends with it, and what was covered is read again. Levels that say for 2 s that deny is
+// down are believed without an edge. A change of card shows NEXT REQUEST for 1 s in which edges are thrown away.
 //
 // A loose contact presses, too. Three presses within a minute that no finger has a reason for (on the idle screen, NEXT REQUEST or an
 // outcome, too early or too long on a page) make the button doubtful until ten minutes have passed without another: a card then asks
@@ -28,11 +29,11 @@
 // goes bad as the card comes may still be taken for a finger.
 //
 // While nothing else needs the glass it shows what the box has to say (Bulletin), until a press turns its pages and closes it; that
-// press does nothing else.
+// press does nothing else, unless both buttons stay down for the gesture.
 //
 // An administrative prompt is read in the same way, page by page; on its last page both buttons are held for 3 s. The release of a
-// freeze takes a tap on approve after that. A prompt that is offered waits until both buttons are held for 3 s on the idle screen:
-// that gesture opens it in place of pairing mode, and opens nothing else. The release of a freeze goes before it.
+// freeze takes a tap on approve after that. A prompt that is offered waits until both buttons are held for 3 s on the idle screen or on
+// a notice: that gesture opens it in place of pairing mode, and opens nothing else. The release of a freeze goes before it.
 //
 // Whatever makes it doubtful what the glass shows or what the finger did ends in fewer rights, never in more: a draw without an
 // acknowledgement ends the card, an edge older than the acknowledgement of what is shown is ignored, a gap in the edge count or

@@ -69,6 +69,8 @@ func places() []place {
 		{"offer, held", hold, both, on(offer, pressApprove, pressDeny, toHold, pressApprove, pressDeny, toRead, pressApprove, pressDeny)},
 		{"offered, frozen", hold, both, on(frozenByGuard, offer)},
 		{"offered, one button", hold, one, on(offer)},
+		{"on the way to panic", hold, both, on(pressDeny, toLater)},
+		{"notice, both down", hold, both, on(newBulletins, toLater, pressApprove, pressDeny)},
 		{"deny held", hold, both, on(dealOne, dealTwo, toNext, pressDeny)},
 		{"frozen", hold, both, on(frozenByGuard)},
 		{"nearly thawed", hold, both, on(frozenByGuard, pressApprove, pressDeny, toHold, pressApprove, pressDeny, toRead, pressApprove, pressDeny, toHold, pressApprove, pressDeny)},
@@ -246,6 +248,9 @@ func TestWhatOnceBroke(t *testing.T) {
 			pressApprove, approveLate, approveLate, approveLost, toHold, approveLost, arriveAll)),
 		"the button is down again when the release of a hold is told": slices.Concat(read, on(
 			pressApprove, toHold, approveLate, toNext, approveLost, looked, pressApprove)),
+		"a hold goes on over a page that was covered": on(
+			denyLost, dealOne, toNext, pressApprove, pressApprove, toRead, pressApprove, toHold, toTap, pressApprove, denyLate,
+			pressApprove, toHold, pressApprove),
 		"a release whose press was lost puts panic off": on(
 			pressApprove, pressDeny, toHold, pressApprove, toLater, toLater, toLater, approveLost, pressApprove, toLater, toLater, toLater),
 	} {

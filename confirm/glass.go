@@ -13,6 +13,7 @@ type look struct {
 	state  State // StateReading also for armed and holding
 	serial uint64
 	page   int
+	stop   bool // instead of the state's picture: deny is held on its way to a panic
 
 	left, bar, behind, shift int // seconds, per cent, cards in the queue, minutes
 	ready                    bool
@@ -20,7 +21,9 @@ type look struct {
 }
 
 // picture drops the small things. Edges count only while the picture that the person sees is the one of the state.
-func (l look) picture() look { return look{state: l.state, serial: l.serial, page: l.page} }
+func (l look) picture() look {
+	return look{state: l.state, serial: l.serial, page: l.page, stop: l.stop}
+}
 
 // glass is what is known of the display. One draw is in flight at a time.
 type glass struct {
@@ -44,7 +47,9 @@ func (m *machine) renew() { m.glass.serial++ }
 
 // visible reports whether the glass is known to show the state's picture.
 func (m *machine) visible() bool {
-	return m.glass.sure && m.glass.acked.picture() == m.picture()
+	g := &m.glass
+	covered := g.flight && g.sent.stop // or is about to be
+	return g.sure && g.acked.picture() == m.picture() && !covered
 }
 
 // picture is the state's picture.
@@ -59,6 +64,9 @@ func (m *machine) picture() look {
 }
 
 func (m *machine) look() look {
+	if m.stopping() {
+		return look{stop: true, bar: stopBar(m.now.mono-m.panicFrom(), m.rules.Panic)}
+	}
 	l := m.picture()
 	switch m.state {
 	case StateIdle:
@@ -91,6 +99,9 @@ func (g *glass) whole(l look) bool {
 
 // render draws l, which must be the look of now.
 func (m *machine) render(l look) (device.Frame, error) {
+	if l.stop {
+		return screen.DrawStop(float64(l.bar) / 100), nil
+	}
 	left := time.Duration(l.left) * time.Second
 	switch l.state {
 	case StateNext:
@@ -169,8 +180,19 @@ func (m *machine) paint() {
 		m.lose(CauseNotDrawn)
 		return
 	}
+	if want.stop && !g.sent.stop {
+		m.covered()
+	}
 	g.flight, g.sent, g.began = true, want, m.now.mono
-	m.do(draw{frame: frame, whole: g.whole(want), dim: m.state == StateIdle || m.state == StateBulletin})
+	m.do(draw{frame: frame, whole: g.whole(want), dim: want.state == StateIdle || want.state == StateBulletin})
+}
+
+// covered is called when the state's picture goes away under another: what is under way begins anew when it comes back.
+func (m *machine) covered() {
+	m.disarm(CauseDisarmed)
+	if m.state == StateNext {
+		m.until = 0
+	}
 }
 
 // drawn takes the end of the draw in flight.
@@ -203,6 +225,7 @@ func (m *machine) drawn(ev drawn) {
 func (m *machine) pictureShown() {
 	m.seeUp()
 	if !m.visible() {
+		m.calm = 0
 		return
 	}
 	page := 0
@@ -211,6 +234,8 @@ func (m *machine) pictureShown() {
 	}
 	m.happened(m.state, CauseDrawn, page)
 	switch m.state {
+	case StateIdle, StateBulletin:
+		m.beCalm()
 	case StateNext:
 		m.until = m.now.boot + m.rules.Next
 	case StateWaiting:
@@ -274,6 +299,7 @@ func (m *machine) drop(o Outcome, a AdminOutcome, cause Cause) {
 // slept is called when the box was suspended: the glass may have lost its picture, and edges may be missing.
 func (m *machine) slept() {
 	m.cancelHold(CauseSlept)
+	m.calm = 0
 	m.happened(m.state, CauseSlept, 0)
 	m.challenge.passed = false
 	for b := range m.lines {

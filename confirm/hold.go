@@ -144,7 +144,7 @@ func (m *machine) ripe() bool {
 		return h.done && m.fullBar()
 	case m.now.mono < h.from+h.need:
 		return false
-	case m.state == StateIdle:
+	case m.state == StateIdle || m.state == StateBulletin:
 		return m.visible()
 	}
 	return m.fullBar()
@@ -197,7 +197,7 @@ func (m *machine) finishHold(ev level) {
 // complete does what the hold was for.
 func (m *machine) complete() {
 	switch m.state {
-	case StateIdle:
+	case StateIdle, StateBulletin:
 		m.gestureMade()
 	case StateAdmin:
 		m.promptHeld()

@@ -23,6 +23,7 @@ type judge struct {
 	onTop      uint8 // the card that has the panel, or 0
 	turn       int   // counts cards that came on top
 	served     [4]int
+	calm       time.Duration    // mono: from when on nothing but the idle screen and notices was on the glass, or zero
 	nextSince  time.Duration    // mono: NEXT REQUEST came on the glass, zero if it is not what was there last
 	prompted   time.Duration    // mono: the last page of an administrative prompt came on the glass
 	promptBest [2]time.Duration // how long its pages were there
@@ -67,6 +68,8 @@ type mark struct {
 }
 
 func (k mark) picture() mark { return mark{state: k.state, tag: k.tag, page: k.page, want: k.want} }
+
+func (k mark) stops() bool { return k.state == StatePanic && k.want == stopMark }
 
 func (k mark) card() bool {
 	return k.tag != 0 && (k.state == StateWaiting || k.state == StateReading || k.state == StateChallenge)
@@ -121,6 +124,9 @@ func (j *judge) blame(format string, args ...any) {
 // sent is a picture on its way: from now on nobody can say that the old one is still there.
 func (j *judge) sent(k mark, now instant) {
 	j.glass.sent, j.glass.began = k, now.mono
+	if l := &j.lines[device.Deny]; k.stops() && l.edges[0].edge != device.Press && l.low == 0 {
+		j.blame("the glass says that deny is held, and it is not")
+	}
 	if k.card() && j.files[k.tag].known {
 		f := &j.files[k.tag]
 		if f.ended {
@@ -180,6 +186,7 @@ func (j *judge) acknowledged(now instant) {
 	}
 	if before {
 		j.leave(now)
+		j.calm = 0
 		return
 	}
 	if same {
@@ -189,6 +196,12 @@ func (j *judge) acknowledged(now instant) {
 	j.leave(now)
 	g.mark = g.sent
 	g.known, g.since, j.nextSince, j.prompted = true, now.mono, 0, 0
+	if quiet := g.mark.state == StateIdle || g.mark.state == StateBulletin; !quiet || j.calm <= j.slept {
+		j.calm = 0
+		if quiet {
+			j.calm = now.mono
+		}
+	}
 	if f := &j.files[g.mark.tag]; g.mark.card() && f.came == 0 {
 		f.came = now.mono
 	}
@@ -231,7 +244,7 @@ func (j *judge) leave(now instant) {
 // unknown is a display that did not acknowledge.
 func (j *judge) unknown(now instant) {
 	j.leave(now)
-	j.glass.known, j.glass.began = false, 0
+	j.glass.known, j.glass.began, j.calm = false, 0, 0
 }
 
 // arrives is an edge that reaches the panel. It reports whether somebody who sees the glass meant a denial by it.
@@ -467,7 +480,7 @@ func (j *judge) offerShown(now instant) {
 		j.blame("pairing mode is open behind what is offered")
 	}
 	if now.boot >= j.gesture && j.kit.deny {
-		j.bothHeld("what is offered", j.glass.since, now)
+		j.bothHeld("what is offered", j.calm, now)
 	}
 	j.gesture = 0
 }
@@ -522,8 +535,11 @@ func (j *judge) after(now instant, ticked bool) {
 			j.blame("card %d waits after its window", tag)
 		}
 	}
-	if ticked && j.panicDue(now) {
+	if ticked && j.panicDue(now, j.rules.Panic) {
 		j.blame("deny was held alone for %v, and nothing panicked", j.rules.Panic)
+	}
+	if ticked && j.panicDue(now, stopNotice) && !j.lost && j.glass.began == 0 && !j.glass.sent.stops() {
+		j.blame("deny was held alone for %v, and the glass does not say what that leads to", stopNotice)
 	}
 }
 
@@ -541,15 +557,15 @@ func (j *judge) both(press arrival) bool {
 	return (press.at - j.lines[device.Deny].edges[0].at).Abs() <= j.rules.Panic-j.rules.AdminHold
 }
 
-// panicDue reports whether deny has plainly been held, and not as half of the gesture of both.
-func (j *judge) panicDue(now instant) bool {
+// panicDue reports whether deny has plainly been held for so long, and not as half of the gesture of both.
+func (j *judge) panicDue(now instant, held time.Duration) bool {
 	l, other := &j.lines[device.Deny], &j.lines[device.Approve]
 	e := l.edges[0]
-	if !j.kit.deny || j.gone || !l.down || e.edge != device.Press || !e.sound || e.seq != l.moves || e.at <= j.slept || e.seq == j.panicked || now.mono < e.at+j.rules.Panic {
+	if !j.kit.deny || j.gone || !l.down || e.edge != device.Press || !e.sound || e.seq != l.moves || e.at <= j.slept || e.seq == j.panicked || now.mono < e.at+held {
 		return false
 	}
 	if o := other.edges[0]; o.seq != other.moves || o.edge == device.Press && j.both(o) {
 		return false
 	}
-	return now.mono >= max(e.at, j.alone)+j.rules.Panic
+	return now.mono >= max(e.at, j.alone)+held
 }

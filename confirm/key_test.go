@@ -49,7 +49,7 @@ func (k *keyed) mark(v ...mark) {
 
 func (k *keyed) look(l look, m *machine) {
 	k.num(int64(l.state), int64(m.glass.serial-l.serial), int64(l.page), int64(l.left), int64(l.bar), int64(l.behind), int64(m.idleRev-l.rev))
-	k.yes(l.ready)
+	k.yes(l.ready, l.stop)
 }
 
 // key tells two rooms apart that may have different futures. Rooms with the same key have the same one, but for the dice.
@@ -76,7 +76,7 @@ func (r *room) key(faults int) string {
 func (k *keyed) machine(m *machine) {
 	k.num(int64(m.state), int64(m.page), int64(m.lamp), int64(m.now.boot/time.Minute-m.now.mono/time.Minute))
 	k.boot(m.until, m.gesture, m.retry, m.pairing.until)
-	k.mono(m.hold.from, m.hold.first, m.hold.second, m.hold.completed, m.challenge.last, m.taps.last, m.turn, m.doubt.until)
+	k.mono(m.hold.from, m.hold.first, m.hold.second, m.hold.completed, m.challenge.last, m.taps.last, m.turn, m.doubt.until, m.calm)
 	k.mono(m.doubt.recent[:]...)
 	k.boot(m.hold.expires)
 	k.num(int64(m.hold.need), int64(m.challenge.want), int64(m.challenge.taps), int64(m.challenge.failed), int64(m.taps.n))
@@ -121,7 +121,7 @@ func (k *keyed) machine(m *machine) {
 func (k *keyed) judge(j *judge) {
 	g := &j.glass
 	k.mark(g.mark, g.sent)
-	k.mono(g.since, g.began, j.slept, j.nextSince, j.prompted, g.full, j.alone, j.doubted)
+	k.mono(g.since, g.began, j.slept, j.nextSince, j.prompted, g.full, j.alone, j.doubted, j.calm)
 	for _, r := range j.agreed {
 		k.num(int64(j.lines[1].moves - r.press))
 		k.mono(r.at)
@@ -163,9 +163,9 @@ func (k *keyed) judge(j *judge) {
 // TestKeyKnowsEveryField fails where the machine learns something that key does not tell apart.
 func TestKeyKnowsEveryField(t *testing.T) {
 	for typ, want := range map[reflect.Type]int{
-		reflect.TypeFor[machine](): 35, reflect.TypeFor[line](): 10, reflect.TypeFor[hold](): 9, reflect.TypeFor[doubt](): 2,
+		reflect.TypeFor[machine](): 36, reflect.TypeFor[line](): 10, reflect.TypeFor[hold](): 9, reflect.TypeFor[doubt](): 2,
 		reflect.TypeFor[challenge](): 6, reflect.TypeFor[pairing](): 3, reflect.TypeFor[taps](): 2, reflect.TypeFor[glass](): 8,
-		reflect.TypeFor[look](): 9, reflect.TypeFor[card](): 11, reflect.TypeFor[prompt](): 6, reflect.TypeFor[queue](): 2, reflect.TypeFor[kit](): 2,
+		reflect.TypeFor[look](): 10, reflect.TypeFor[card](): 11, reflect.TypeFor[prompt](): 6, reflect.TypeFor[queue](): 2, reflect.TypeFor[kit](): 2,
 	} {
 		if got := typ.NumField(); got != want {
 			t.Errorf("%v has %d fields, key was written for %d", typ, got, want)

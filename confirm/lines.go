@@ -186,6 +186,21 @@ func (m *machine) leftAlone(at time.Duration) {
 	}
 }
 
+// stopNotice is how long deny is held before the glass says what that leads to. A tap is shorter.
+const stopNotice = time.Second
+
+// stopping reports whether that belongs on the glass, whatever else would.
+func (m *machine) stopping() bool {
+	from := m.panicFrom()
+	return from != 0 && m.now.mono >= from+stopNotice && m.state != StateLost
+}
+
+// stopBar is how much of the way to a panic is gone, in per cent.
+func stopBar(held, need time.Duration) int {
+	share := int(100 * held / need)
+	return min(100, share-share%barStep)
+}
+
 func (m *machine) panicRipe() bool {
 	from := m.panicFrom()
 	return from != 0 && m.now.mono >= from+m.rules.Panic
@@ -219,6 +234,7 @@ func (m *machine) wakeLines(mono func(time.Duration)) {
 		mono(m.turn + m.rules.Linger)
 	}
 	if from := m.panicFrom(); from != 0 {
-		mono(from + m.rules.Panic)
+		step := m.rules.Panic * barStep / 100
+		mono(min(from+max(stopNotice, step*((m.now.mono-from)/step+1)), from+m.rules.Panic))
 	}
 }

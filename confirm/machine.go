@@ -56,6 +56,7 @@ type machine struct {
 	pairing pairing
 	gesture time.Duration // boot: until then administrative prompts may be shown
 	taps    taps          // the one-button gesture
+	calm    time.Duration // mono: from when on the glass showed nothing but the idle screen and notices, or zero
 
 	idle        screen.Idle
 	idleRev     uint64
@@ -219,6 +220,9 @@ func (m *machine) do(a action) { m.out = append(m.out, a) }
 func (m *machine) to(s State, until time.Duration, cause Cause) {
 	m.journal(s, cause)
 	m.state, m.until, m.hold = s, until, hold{}
+	if s != StateIdle && s != StateBulletin {
+		m.calm = 0
+	}
 	m.renew()
 }
 
@@ -255,6 +259,10 @@ func (m *machine) overdue() {
 func (m *machine) deadline() {
 	switch m.state {
 	case StateNext:
+		if m.stopping() {
+			m.until = 0 // its second begins again when its picture comes back
+			return
+		}
 		m.to(StateWaiting, m.now.boot+m.rules.Waiting-m.rules.Next, CauseAnnounced)
 	case StateWaiting:
 		if m.front.window != 0 { // it was opened, and has to be read anew

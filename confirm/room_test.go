@@ -58,6 +58,9 @@ var bulletins = []Bulletin{{ID: [32]byte{1}, Pages: make([]screen.Page, 2)}, {ID
 // offered marks the pages of a prompt that was offered.
 const offered = 1
 
+// stopMark tells the picture of a deny that is held from that of a panic.
+const stopMark = 1
+
 // promptWords is the length of a page of the room's administrative prompts.
 const promptWords = 10
 
@@ -91,6 +94,10 @@ func newDeck() *deck {
 // sketch stands in for render. A page's frame is the card's own, as there; the bar and the seconds are drawn over it.
 func sketch(m *machine, l look) (device.Frame, error) {
 	var f device.Frame
+	if l.stop {
+		f[0], f[3], f[4] = byte(StatePanic), byte(l.bar), stopMark
+		return f, nil
+	}
 	switch l.state {
 	case StateReading:
 		copy(f[:3], m.front.pages[l.page].Frame[:3])
@@ -186,7 +193,7 @@ func (r *room) once(ev event) {
 			}
 		case openPairing:
 			if r.m.kit.deny {
-				r.j.bothHeld("pairing mode", r.j.glass.since, r.now)
+				r.j.bothHeld("pairing mode", r.j.calm, r.now)
 			}
 			if r.offer != nil {
 				r.j.blame("pairing mode opens, and something is offered")

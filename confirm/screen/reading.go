@@ -138,6 +138,13 @@ func DrawNext() device.Frame {
 	return f
 }
 
+// DrawStop covers whatever is on the panel while deny is held on its way to a panic, which the bar counts down to.
+func DrawStop(held float64) device.Frame {
+	f := DrawNotice("KEEP HOLDING", "STOPS EVERYTHING")
+	bar(&f, held)
+	return f
+}
+
 // centred draws one row of the product's words in the middle, each pixel sx×sy large.
 func centred(f *device.Frame, text string, y, sx, sy int) {
 	row := shorten(text, columns/sx)

@@ -218,6 +218,7 @@ func notices() []Screen {
 		{"notice-held-on", screen.DrawNotice("NOT APPROVED", "the button was", "held too long")},
 		{"notice-taps", screen.DrawNotice("NOT APPROVED", "wrong number", "of taps")},
 		{"notice-refused", screen.DrawNotice("REFUSED")},
+		{"stop", screen.DrawStop(0.4)},
 		{"notice-panic", screen.DrawNotice("PANIC", "all requests", "were dropped")},
 		{"notice-buttons", screen.DrawNotice("NO BUTTONS", "nothing can be", "approved")},
 	}
