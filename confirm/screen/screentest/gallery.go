@@ -46,8 +46,12 @@ func Gallery() ([]Screen, error) {
 	if err != nil {
 		return nil, err
 	}
+	firstHour, err := firstHour()
+	if err != nil {
+		return nil, err
+	}
 	all := idle()
-	for _, group := range [][]Screen{bulletins, pairing(), admin, waiting(), cards, reading, notices()} {
+	for _, group := range [][]Screen{bulletins, pairing(), admin, waiting(), cards, reading, firstHour, notices()} {
 		all = append(all, group...)
 	}
 	return all, nil
