@@ -56,6 +56,10 @@ func (b *box) page(ctx context.Context) (string, error) {
 
 // pair pairs a phone of that name: both buttons are held, the code is read from the glass, and somebody at the box accepts.
 func (t *test) pair(ctx context.Context, b *box, name string) (*phones, error) {
+	// Buttons that are held before the first picture count for nothing.
+	if _, err := b.finger.See(ctx, promptGaze, "anything", func(device.Frame) bool { return true }); err != nil {
+		return nil, err
+	}
 	shown := "https://" + boxIP
 	code, err := b.finger.OpenPairing(ctx, shown)
 	if err != nil {

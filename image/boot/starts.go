@@ -169,7 +169,7 @@ func (t *test) work(ctx context.Context, b *box, name string, known *control.Rec
 	done := make(chan error, 1)
 	heard := make(chan heard, 64)
 	go func() { done <- p.insist(ctx, heard) }()
-	after := time.Duration(20000+random.IntN(50000)) * time.Millisecond
+	after := time.Duration(15000+random.IntN(30000)) * time.Millisecond
 	t.say(fmt.Sprintf("the plug is pulled in %.1f s", after.Seconds()))
 	timer := time.NewTimer(after)
 	defer timer.Stop()
