@@ -38,7 +38,7 @@ func slotsCases() []slotsCase {
 			[]string{"slot b", "slot b", "slot a", "initrd: the root is root_a"},
 		},
 		{
-			"a root with one wrong block restarts the box", state(onlyA, 1, 0), state(onlyA, 2, 3), wrongBlock,
+			"a root with one wrong block restarts the box", state(onlyA, 1, 0), state([]slots.Slot{slots.A, slots.B}, 2, 3), wrongBlock,
 			[]string{"slot a", "no slot has a try left", "slot a"},
 		},
 		{
