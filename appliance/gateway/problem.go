@@ -85,7 +85,7 @@ func auditLost(t ipc.AuditTrouble) ipc.NoticeClass {
 func notice(c ipc.NoticeClass) (wire.Notice, bool) {
 	switch c {
 	case ipc.NoticeFrozen:
-		return wire.Notice{Class: "frozen", Message: "The box is frozen: nothing that needs a press happens until somebody holds both of its buttons for 3 seconds, reads the question that comes, and holds both again."}, true
+		return wire.Notice{Class: "frozen", Message: "The box is frozen: nothing that needs a press happens until somebody holds both of its buttons for 3 seconds and does what its screen says."}, true
 	case ipc.NoticeUnfrozen:
 		return wire.Notice{Class: "unfrozen", Message: "The box was released: requests that need a press work again."}, true
 	case ipc.NoticePairingOpen:
@@ -99,7 +99,7 @@ func notice(c ipc.NoticeClass) (wire.Notice, bool) {
 	case ipc.NoticeAuditLost:
 		return wire.Notice{Class: "audit_lost", Message: "The box cannot write its record, so it does nothing but talk. Check its card and restart it."}, true
 	case ipc.NoticeAuditFull:
-		return wire.Notice{Class: "audit_full", Message: "The box's record is full, so it does nothing but talk. Export the record to make room; the box then goes on by itself."}, true
+		return wire.Notice{Class: "audit_full", Message: "The box's record is full, so it does nothing but talk. Copy it to a USB stick, check the copy on a computer, and then make room: hold both buttons at the box for 3 seconds."}, true
 	case ipc.NoticeAuditDamaged:
 		return wire.Notice{Class: "audit_damaged", Message: "The box's record is damaged, so it does nothing but talk. Somebody at the box can keep it aside and begin a new one: hold both buttons there for three seconds."}, true
 	case ipc.NoticeAuditBack:

@@ -188,7 +188,7 @@ func ending(o wire.Outcome) (status int, words string) {
 		return exitUnclear, because(nobodyKnows)
 	}
 	if o.Code == capabilities.CodeFrozen {
-		return exitBad, "the box is frozen; to release it hold both of its buttons for 3 seconds, read the question that comes, and hold both again"
+		return exitBad, "the box is frozen; to release it hold both of its buttons for 3 seconds and do what its screen says"
 	}
 	switch o.Status {
 	case capabilities.Denied.String():

@@ -80,7 +80,7 @@ func TestAskSaysEachThingOnce(t *testing.T) {
 			"frozen",
 			[]wire.Downstream{result(wire.Outcome{Capability: "web.search", Status: "rejected", Code: "frozen", Message: "the box is frozen; it can only be released with its buttons"}), end},
 			exitBad,
-			"── web.search: the box is frozen; to release it hold both of its buttons for 3 seconds, read the question that comes, and hold both again\n", "",
+			"── web.search: the box is frozen; to release it hold both of its buttons for 3 seconds and do what its screen says\n", "",
 		},
 		{
 			"cut off",
