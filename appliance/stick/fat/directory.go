@@ -260,35 +260,58 @@ func (v *Volume) strike(e *entry) error {
 	return v.commit()
 }
 
+// Bounds of a tree that is removed. What a copy leaves behind are four directories with some thousand slots, three deep;
+// directories that lead to one another could have billions.
+const (
+	maxDepth = 8
+	maxTree  = 4 * maxDirectory // bytes of directories
+)
+
+// walk goes through what is below an entry.
+type walk struct {
+	v      *Volume
+	bytes  int64    // of directories that were looked at, whatever is in them
+	chains []uint32 // of all that was found
+}
+
 // tree lists the chains of an entry and of all that is below it.
-func (v *Volume) tree(e *entry, depth int, chains []uint32) ([]uint32, error) {
-	const maxDepth, maxEntries = 8, 1 << 17
-	if len(chains) >= maxEntries || depth > maxDepth {
-		return nil, fmt.Errorf("%w: a directory does not end", ErrDamaged)
+func (v *Volume) tree(e *entry) ([]uint32, error) {
+	w := walk{v: v}
+	err := w.visit(e, 0)
+	return w.chains, err
+}
+
+func (w *walk) visit(e *entry, depth int) error {
+	endless := fmt.Errorf("%w: a directory does not end", ErrDamaged)
+	if depth > maxDepth {
+		return endless
 	}
 	if e.first != 0 {
-		chains = append(chains, e.first)
+		w.chains = append(w.chains, e.first)
 	}
 	if !e.isDir() {
-		return chains, nil
+		return nil
 	}
-	d, err := v.open(e.first)
+	d, err := w.v.open(e.first)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if w.bytes += int64(len(d.parts)) * d.part; w.bytes > maxTree {
+		return endless
 	}
 	var below []entry
-	if err := v.scan(d, func(e entry) bool {
+	if err := w.v.scan(d, func(e entry) bool {
 		if e.attr&attrVolume == 0 && e.short[0] != '.' {
 			below = append(below, e)
 		}
 		return true
 	}); err != nil {
-		return nil, err
+		return err
 	}
 	for i := range below {
-		if chains, err = v.tree(&below[i], depth+1, chains); err != nil {
-			return nil, err
+		if err := w.visit(&below[i], depth+1); err != nil {
+			return err
 		}
 	}
-	return chains, nil
+	return nil
 }

@@ -17,7 +17,7 @@ type Medium interface {
 
 const (
 	pageSize = 16 << 10
-	maxPages = 256 // that are kept although they are clean
+	maxPages = 256 // that are kept although they are clean, and that may be dirty before they have to be written
 )
 
 // pages holds tables and directories while they are looked at and changed. Nothing is written before flush, and then only
@@ -28,6 +28,7 @@ type pages struct {
 	size   int64 // of the volume
 	sector int64
 	held   map[int64]*page // by offset in the volume
+	dirty  int             // how many of them are
 	last   *page           // the one that was looked at last, and where it is
 	lastAt int64
 }
@@ -78,6 +79,9 @@ func (c *pages) read(b []byte, off int64) error {
 func (c *pages) write(b []byte, off int64) error {
 	return c.each(b, off, func(p *page, part []byte, in int64) {
 		copy(p.b[in:], part)
+		if p.dirty == 0 {
+			c.dirty++
+		}
 		for s := in / c.sector; s*c.sector < in+int64(len(part)); s++ {
 			p.dirty |= 1 << s
 		}
@@ -102,6 +106,15 @@ func (c *pages) each(b []byte, off int64, do func(p *page, part []byte, in int64
 	return nil
 }
 
+// relieve writes what was changed where that is much, at a moment when it may be written: a chain that leads through all of a
+// table would take as much memory as the table.
+func (c *pages) relieve() error {
+	if c.dirty < maxPages {
+		return nil
+	}
+	return c.flush()
+}
+
 // flush writes what was changed, in the order in which it lies on the medium.
 func (c *pages) flush() error {
 	for _, at := range slices.Sorted(maps.Keys(c.held)) {
@@ -121,6 +134,9 @@ func (c *pages) flush() error {
 			}
 			for s := from; s < to; s++ {
 				p.dirty &^= 1 << s
+			}
+			if p.dirty == 0 {
+				c.dirty--
 			}
 		}
 	}

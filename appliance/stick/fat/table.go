@@ -129,6 +129,9 @@ func (v *Volume) allocate(prev uint32) (uint32, error) {
 		if e != 0 {
 			continue
 		}
+		if err := v.pages.relieve(); err != nil { // no name leads here yet
+			return 0, err
+		}
 		if err := v.setEntry(n, v.end()); err != nil {
 			return 0, err
 		}
@@ -154,6 +157,9 @@ func (v *Volume) release(first uint32) error {
 		}
 		if e == 0 { // a loop, or damage: it was freed before
 			return nil
+		}
+		if err := v.pages.relieve(); err != nil { // the name that led here is gone, durably
+			return err
 		}
 		if err := v.setEntry(n, 0); err != nil {
 			return err

@@ -201,7 +201,7 @@ func (v *Volume) RemoveAll(name string) error {
 	if err != nil || e == nil {
 		return err
 	}
-	chains, err := v.tree(e, 0, nil)
+	chains, err := v.tree(e)
 	if err != nil {
 		return err
 	}
