@@ -49,11 +49,18 @@ ${devtype} write ${kernel_addr_r} 0x400 1
 if test -n "${slot}"; then
   echo "slot ${slot}"
   if load ${devtype} ${devnum}:${distro_bootpart} ${kernel_addr_r} EFI/Linux/assent-${slot}.efi; then
-    if test -n "${fdt_addr}"; then
-      bootefi ${kernel_addr_r} ${fdt_addr}
-    else
-      bootefi ${kernel_addr_r} ${fdtcontroladdr}
+    if test -z "${fdt_addr}"; then
+      setenv fdt_addr ${fdtcontroladdr}
     fi
+    # The first process takes no disk of another sort than the one that this is from: an older card of the same image may be in
+    # the box, too. It is told in the device tree, which needs a place where it can grow: 128 MiB behind the kernel.
+    setexpr tree ${kernel_addr_r} + 0x8000000
+    if fdt move ${fdt_addr} ${tree}; then
+      fdt resize 0x1000
+      fdt set /chosen assent,disk "${devtype}"
+      setenv fdt_addr ${tree}
+    fi
+    bootefi ${kernel_addr_r} ${fdt_addr}
   fi
 fi
 reset

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"assent.home.arpa/image/rootlist"
 )
@@ -30,14 +32,14 @@ func (b *build) deliver(ctx context.Context, out string, quick bool, stdout io.W
 			return err
 		}
 	}
-	// Sums of the last build must not stand beside files of this one.
-	if err := removeAll(out, "*.sha256", "SHA256SUMS", "*.bmap", "*.xz"); err != nil {
+	// Sums of the last build must not stand beside files of this one, and no image without its sums.
+	if err := removeAll(out, "*.sha256", "SHA256SUMS", "*.bmap", "*.xz", "*.img", "*"+partial); err != nil {
 		return err
 	}
 	if err := b.documents(out); err != nil {
 		return err
 	}
-	image := filepath.Join(out, name+".img")
+	image := filepath.Join(out, name+".img") + partial
 	for from, to := range map[string]string{
 		b.path("disk"):              image,
 		b.path("test/assent-a.efi"): filepath.Join(out, "test/assent-a.efi"),
@@ -51,7 +53,10 @@ func (b *build) deliver(ctx context.Context, out string, quick bool, stdout io.W
 	if !quick {
 		b.say("compressing")
 		// The same bytes with any number of processors.
-		if err := b.tool(ctx, "xz", "--threads=+0", "--block-size=16MiB", "-3", "--keep", "--force", "/build/disk"); err != nil {
+		stop := b.watch(b.path("disk.xz"), 10*time.Second)
+		err := b.tool(ctx, "xz", "--threads=+0", "--block-size=16MiB", "-3", "--keep", "--force", "/build/disk")
+		stop()
+		if err != nil {
 			return err
 		}
 		info, err := os.Stat(b.path("disk.xz"))
@@ -62,18 +67,54 @@ func (b *build) deliver(ctx context.Context, out string, quick bool, stdout io.W
 		if info.Size() > maxCompressed {
 			return fmt.Errorf("the compressed image has %d bytes, more than %d", info.Size(), maxCompressed)
 		}
-		if text, err := exec.CommandContext(ctx, "cp", b.path("disk.xz"), image+".xz").CombinedOutput(); err != nil {
+		if text, err := exec.CommandContext(ctx, "cp", b.path("disk.xz"), filepath.Join(out, name+".img.xz")+partial).CombinedOutput(); err != nil {
 			return fmt.Errorf("cp: %w: %s", err, text)
 		}
 		packed = []string{name + ".img.xz"}
 	}
-	if err := b.writeMap(ctx, image); err != nil {
+	if err := b.writeMap(ctx, image, filepath.Join(out, name+".bmap")); err != nil {
 		return err
 	}
-	if err := sums(out, append(packed, name+".img", name+".bmap", "packages.txt", "root.list", "sbom.spdx.json")); err != nil {
+	if err := publish(out, append(packed, name+".img"), name+".bmap", "packages.txt", "root.list", "sbom.spdx.json"); err != nil {
 		return err
 	}
 	return giveBack(out)
+}
+
+// partial ends the names of images without sums: a build that is broken off leaves nothing that could be flashed unchecked.
+const partial = ".partial"
+
+// publish writes the sums of all files, and only then gives the images their names.
+func publish(out string, images []string, beside ...string) error {
+	if err := sums(out, images, beside); err != nil {
+		return err
+	}
+	for _, image := range images {
+		file := filepath.Join(out, image)
+		if err := os.Rename(file+partial, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch says every so often how much a tool has written to a file, until stop is called.
+func (b *build) watch(file string, every time.Duration) (stop func()) {
+	done := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for seconds := every; ; seconds += every {
+			select {
+			case <-done:
+				return
+			case <-time.After(every):
+			}
+			if info, err := os.Stat(file); err == nil {
+				b.say(fmt.Sprintf("compressing: %d MB written after %.0f s", info.Size()/1e6, seconds.Seconds()))
+			}
+		}
+	})
+	return func() { close(done); watching.Wait() }
 }
 
 // removeAll removes the files of dir that a pattern matches.
@@ -102,7 +143,11 @@ func (b *build) documents(out string) error {
 	if err != nil {
 		return err
 	}
-	if len(problems) > 0 {
+	rights, err := rootlist.Rights(b.path("root"))
+	if err != nil {
+		return err
+	}
+	if problems = append(problems, rights...); len(problems) > 0 {
 		return fmt.Errorf("the root holds what it must not: %v", problems)
 	}
 	bill, err := b.bill()
@@ -136,17 +181,21 @@ func rootList(root string) (string, error) {
 	return strings.Join(paths, "\n") + "\n", err
 }
 
-// sums writes the checksums of the files, each into a file beside it and all into one.
-func sums(out string, files []string) error {
+// sums writes the checksums of the files, each image's into a file beside it and all into one.
+func sums(out string, images, beside []string) error {
 	var all bytes.Buffer
-	for _, file := range files {
-		sum, err := checksum(filepath.Join(out, file))
+	for i, file := range slices.Concat(images, beside) {
+		path, image := filepath.Join(out, file), i < len(images)
+		if image {
+			path += partial
+		}
+		sum, err := checksum(path)
 		if err != nil {
 			return err
 		}
 		line := fmt.Sprintf("%x  %s\n", sum, file)
 		all.WriteString(line)
-		if strings.HasPrefix(file, name) && !strings.HasSuffix(file, ".bmap") {
+		if image {
 			if err := os.WriteFile(filepath.Join(out, file+".sha256"), []byte(line), 0o644); err != nil {
 				return err
 			}

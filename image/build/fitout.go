@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"assent.home.arpa/image/rootlist"
 )
 
 // fitOut turns the packages' files into the box's root.
@@ -25,6 +27,7 @@ func (b *build) fitOut(ctx context.Context) error {
 		func() error { return b.tool(ctx, "systemctl", "--root=/build/root", "preset-all") },
 		func() error { return tidy(root) },
 		func() error { return librariesThere(root) },
+		func() error { return rootlist.Plain(root) },
 		func() error { return stamp(root) },
 	} {
 		if err := step(); err != nil {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"assent.home.arpa/image/blockmap"
 	"assent.home.arpa/image/card"
@@ -16,8 +14,8 @@ import (
 	"assent.home.arpa/image/verity"
 )
 
-// writeMap writes which parts of the image must be written to a card, beside it.
-func (b *build) writeMap(ctx context.Context, image string) error {
+// writeMap writes to a file which parts of the image must be written to a card.
+func (b *build) writeMap(ctx context.Context, image, file string) error {
 	f, err := os.Open(image)
 	if err != nil {
 		return err
@@ -50,7 +48,7 @@ func (b *build) writeMap(ctx context.Context, image string) error {
 	if err := blockmap.Write(&text, f, size, ranges); err != nil {
 		return err
 	}
-	return os.WriteFile(strings.TrimSuffix(image, filepath.Ext(image))+".bmap", text.Bytes(), 0o644)
+	return os.WriteFile(file, text.Bytes(), 0o644)
 }
 
 // used returns what of a partition must be written, from its start.

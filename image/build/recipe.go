@@ -49,11 +49,10 @@ func kept() []string {
 		// Programs that people and units call.
 		"usr/bin/journalctl", "usr/bin/networkctl", "usr/bin/resolvectl", "usr/bin/systemctl", "usr/bin/systemd-analyze",
 		"usr/bin/systemd-notify", "usr/bin/systemd-sysusers", "usr/bin/systemd-tmpfiles", "usr/bin/udevadm",
-		"usr/bin/kmod", "usr/bin/lsmod", "usr/sbin/insmod", "usr/sbin/lsmod", "usr/sbin/modinfo", "usr/sbin/modprobe", "usr/sbin/rmmod",
-		"usr/bin/mount", "usr/bin/umount", "usr/bin/dmesg",
+		"usr/bin/kmod", "usr/sbin/modprobe", // which the kernel calls for what it needs, until the door is shut
+		"usr/bin/mount", "usr/bin/umount",
 		"usr/sbin/fsck", "usr/sbin/e2fsck", "usr/sbin/fsck.ext4", "usr/sbin/resize2fs",
 		"usr/sbin/nft", "usr/sbin/wpa_supplicant",
-		"usr/bin/fw_printenv", "usr/bin/fw_setenv",
 		"usr/bin/llama-server",
 
 		// Of systemd.

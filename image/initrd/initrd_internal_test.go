@@ -10,43 +10,96 @@ import (
 	"testing"
 )
 
-// sysfs makes what the kernel shows of a card with a root, and of a stick that poses as one.
-func sysfs(t *testing.T) string {
+// sysfs makes what the kernel shows of a card with a root, and of others, which carry the same image.
+func sysfs(t *testing.T, others ...string) string {
 	t.Helper()
 	top := t.TempDir()
 	class := filepath.Join(top, "class")
 	if err := os.Mkdir(class, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for device, event := range map[string]string{
-		"devices/platform/soc/mmc0/block/mmcblk0":           "DEVNAME=mmcblk0\nDEVTYPE=disk\n",
-		"devices/platform/soc/mmc0/block/mmcblk0/mmcblk0p2": "DEVNAME=mmcblk0p2\nDEVTYPE=partition\nPARTUUID=a5465f59-a39a-cc80-48e7-0bf3422a4016\nPARTNAME=root_a\n",
-		"devices/platform/soc/mmc0/block/mmcblk0/mmcblk0p7": "DEVNAME=mmcblk0p7\nDEVTYPE=partition\nPARTUUID=76ace10c-1b84-4ee0-903b-fd9297f0f651\nPARTNAME=data\n",
-	} {
-		dir := filepath.Join(top, device)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
+	for _, disk := range append([]string{"devices/platform/soc/mmc0/block/mmcblk0"}, others...) {
+		part := "p"
+		if strings.HasSuffix(disk, "vda") {
+			part = ""
 		}
-		if err := os.WriteFile(filepath.Join(dir, "uevent"), []byte(event), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(dir, filepath.Join(class, filepath.Base(device))); err != nil {
-			t.Fatal(err)
+		for device, event := range map[string]string{
+			disk:              "DEVTYPE=disk\n",
+			disk + part + "2": "DEVTYPE=partition\nPARTUUID=" + rootID + "\nPARTNAME=root_a\n",
+			disk + part + "3": "DEVTYPE=partition\nPARTUUID=" + hashID + "\nPARTNAME=hash_a\n",
+		} {
+			dir := filepath.Join(top, device)
+			if device != disk {
+				dir = filepath.Join(top, disk, filepath.Base(device))
+			}
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "uevent"), []byte("DEVNAME="+filepath.Base(device)+"\n"+event), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(dir, filepath.Join(class, filepath.Base(device))); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	return class
 }
 
+const (
+	rootID = "a5465f59-a39a-cc80-48e7-0bf3422a4016"
+	hashID = "76ace10c-1b84-4ee0-903b-fd9297f0f651"
+	card   = "/devices/platform/soc/mmc0/block/mmcblk0"
+	drive  = "/devices/pci0/nvme/nvme0/nvme0n1"
+)
+
 func TestThePartitionIsFoundByItsIdentifier(t *testing.T) {
 	class := sysfs(t)
-	p, found := look(class, "a5465f59-a39a-cc80-48e7-0bf3422a4016")
-	if !found || p.device() != "/dev/mmcblk0p2" || p.label != "root_a" || p.path != "/devices/platform/soc/mmc0/block/mmcblk0/mmcblk0p2" {
-		t.Errorf("%+v, %v", p, found)
+	found := look(class, wanted{uuid: rootID})
+	if len(found) != 1 || found[0].device() != "/dev/mmcblk0p2" || found[0].label != "root_a" || found[0].path != card+"/mmcblk0p2" || alone(found) != nil {
+		t.Errorf("%+v", found)
 	}
 	for _, uuid := range []string{"", "a5465f59", "root_a", "00000000-0000-0000-0000-000000000000"} {
-		if p, found := look(class, uuid); found {
-			t.Errorf("%q is %+v", uuid, p)
+		if found := look(class, wanted{uuid: uuid}); len(found) != 0 {
+			t.Errorf("%q is %+v", uuid, found)
 		}
+	}
+}
+
+// Two disks that carry the same image cannot be told apart by what is on them.
+func TestTwoDisksThatCarryTheImage(t *testing.T) {
+	for _, c := range []struct {
+		event  string
+		others []string
+		kind   string // U-Boot's word
+		want   string // the disk, or what is said
+	}{
+		{"U-Boot says the card", []string{drive}, "mmc", card},
+		{"U-Boot says the drive", []string{drive}, "nvme", drive},
+		{"U-Boot says nothing", []string{drive}, "", "mmcblk0 and nvme0n1 carry the same image: leave only one of them in the box"},
+		{"U-Boot says what nobody knows", []string{drive}, "floppy", "mmcblk0 and nvme0n1 carry the same image: leave only one of them in the box"},
+		{"two of a sort", []string{drive, "/devices/platform/soc/mmc1/block/mmcblk1"}, "mmc", "mmcblk0 and mmcblk1 carry the same image: leave only one of them in the box"},
+	} {
+		t.Run(c.event, func(t *testing.T) {
+			class := sysfs(t, c.others...)
+			found := look(class, wanted{uuid: rootID, kind: kindOf(c.kind + "\x00")})
+			if err := alone(found); err != nil {
+				if err.Error() != c.want {
+					t.Errorf("%v, want %s", err, c.want)
+				}
+				return
+			}
+			if len(found) != 1 || found[0].disk() != c.want {
+				t.Fatalf("%+v", found)
+			}
+			// What checks the root is on the same disk.
+			if hash := look(class, wanted{uuid: hashID, disk: found[0].disk()}); len(hash) != 1 || hash[0].disk() != c.want {
+				t.Errorf("its hash is %+v", hash)
+			}
+		})
+	}
+	if found := look(sysfs(t, "/devices/virtio/vda"), wanted{uuid: rootID, kind: kindOf("virtio\x00")}); len(found) != 1 || found[0].name != "vda2" {
+		t.Errorf("in QEMU: %+v", found)
 	}
 }
 

@@ -60,11 +60,13 @@ func start() error {
 	if err != nil {
 		return err
 	}
-	data, err := find(root.DataUUID())
+	kind, _ := os.ReadFile(started) // where it is not, all disks are looked at
+	want := wanted{uuid: root.DataUUID(), kind: kindOf(string(kind))}
+	data, err := find(want)
 	if err != nil {
 		return err
 	}
-	hash, err := find(root.HashUUID())
+	hash, err := find(wanted{uuid: root.HashUUID(), disk: data.disk()})
 	if err != nil {
 		return err
 	}
@@ -73,6 +75,9 @@ func start() error {
 		return err
 	}
 	if err := mount(device, "/root", "erofs", unix.MS_RDONLY|unix.MS_NODEV, ""); err != nil {
+		return err
+	}
+	if err := alone(look(blocks, want)); err != nil { // another may have come by now
 		return err
 	}
 	if err := leave("/run", data); err != nil {

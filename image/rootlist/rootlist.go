@@ -1,7 +1,8 @@
 // Package rootlist knows what must not be in the box's root: another way to approve than the button (acceptance row D2), and a way in.
 //
 // The list of a root is one path a line, relative to the root, as the build writes it beside the image. Rules are about names, so they
-// hold for a list as well as for a tree; what a file does is tried elsewhere, in the booted box.
+// hold for a list as well as for a tree; what a file does is tried elsewhere, in the booted box. What a name does not tell, and only
+// a tree does, is whose rights a program has: Rights judges that.
 package rootlist
 
 import (
@@ -31,6 +32,8 @@ func fileRules() []rule {
 		names("is a login", `login|su|sudo|doas|pkexec|run0|sulogin|systemd-sulogin-shell|runuser|newgrp|agetty|getty|mgetty|systemd-logind|sshd|dropbear|telnetd`),
 		names("is an interpreter", `python[0-9.]*|perl[0-9.]*|ruby|lua[0-9.]*|node|tclsh[0-9.]*|awk|mawk|gawk|original-awk|gdb|strace`),
 		names("is a bus that anybody could join", `dbus-daemon|dbus-broker|dbus-broker-launch`),
+		names("loads drivers by hand, or takes them away", `insmod|rmmod`),
+		names("changes what the box starts", `fw_setenv|fw_printenv|bootctl|efibootmgr|kexec`),
 		names("is a unit that hands out a console", `.*getty.*\.(?:service|target)|debug-shell\.service|rescue\.service|autovt@\.service`),
 		names("is a generator that takes orders from the kernel's command line", `systemd-(?:run|debug|getty|gpt-auto|ssh|import|factory-reset|system-update)-generator`),
 	}

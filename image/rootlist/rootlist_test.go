@@ -20,7 +20,7 @@ func TestWhatMustNotBeThere(t *testing.T) {
 		modules + "usb/gadget/udc/dummy_hcd.ko", modules + "usb/gadget/function/usb_f_hid.ko", modules + "usb/gadget/legacy/g_hid.ko",
 		modules + "usb/mon/usbmon.ko", modules + "i2c/busses/i2c-tiny-usb.ko", modules + "i2c/i2c-stub.ko", modules + "i2c/busses/i2c-gpio.ko",
 		modules + "block/loop.ko", "usr/lib/modules/7.2/kernel/fs/binfmt_misc.ko", modules + "virtio/virtio_input.ko",
-		"usr/bin/sh", "usr/bin/dash", "bin/bash", "usr/bin/busybox", "usr/bin/su", "usr/sbin/sulogin", "usr/sbin/agetty",
+		"usr/bin/sh", "usr/bin/dash", "bin/bash", "usr/bin/busybox", "usr/bin/su", "usr/sbin/insmod", "usr/sbin/rmmod", "usr/bin/fw_setenv", "usr/sbin/sulogin", "usr/sbin/agetty",
 		"usr/bin/login", "usr/sbin/sshd", "usr/bin/python3.14", "usr/bin/perl", "usr/bin/run0", "usr/bin/dbus-daemon",
 		"usr/lib/systemd/system/getty@.service", "usr/lib/systemd/system/serial-getty@.service", "usr/lib/systemd/system/debug-shell.service",
 		"usr/lib/systemd/system-generators/systemd-run-generator", "usr/lib/systemd/system/rescue.service",
