@@ -50,8 +50,8 @@ func (a *app) flashCmd(m flash.Machine) *cobra.Command {
 			"block map beside it (.bmap) only what the image holds is written. Everything on the disk is lost: its name has to be typed.\n\n" +
 			"With --config, the box finds its settings on the card; they are checked first. With --model, it finds a model, which it\n" +
 			"copies into its place at its first start: a file, or the ID of one that was pulled (see: assent model list).\n\n" +
-			"Exit status: 0 the card is good; 1 it is not, or the image or the model is damaged; 2 nothing was written, because something\n" +
-			"could not be found out or nobody said yes; 3 wrong usage, or a disk that is not written to.",
+			"Exit status: 0 the card is good; 1 it is not, or the image, the settings or the model are bad; 2 nothing was written, because\n" +
+			"something could not be read or nobody said yes; 3 wrong usage, or a disk that is not written to.",
 		Example: "  assent flash\n  sudo assent flash assent-arm64.img.xz sdb --config assent.toml --model qwen2.5-1.5b.gguf",
 		Args:    cobra.MaximumNArgs(2),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -130,7 +130,7 @@ func (a *app) flash(cmd *cobra.Command, m flash.Machine, image, ref string, f fl
 		return &exitError{exitWrongCall, fmt.Errorf("--yes says %s, the disk is %s; nothing was written", f.yes, disk.Name)}
 	}
 	if job.Settings, err = settings(f.config); err != nil {
-		return bad(err)
+		return err
 	}
 	if job.Model, err = a.chooseModel(cmd, f); err != nil {
 		return err
@@ -154,10 +154,12 @@ func (a *app) flash(cmd *cobra.Command, m flash.Machine, image, ref string, f fl
 	}
 	defer job.Target.Close()
 	// The image took minutes to check, in which another card may have come into the reader.
-	if !f.file {
-		if err := m.Still(disk); err != nil {
-			return usage(err)
-		}
+	check := m.Still
+	if f.file {
+		check = func(d flash.Disk) error { return m.Attached(d.Path) }
+	}
+	if err := check(disk); err != nil {
+		return usage(err)
 	}
 	if err := job.Check(); err != nil {
 		return usage(fmt.Errorf("%s: %w", disk.Name, err))
@@ -237,7 +239,7 @@ func settings(path string) ([]byte, error) {
 		return nil, err
 	}
 	if err := config.Check(b); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, bad(fmt.Errorf("%s: %w", path, err))
 	}
 	return b, nil
 }

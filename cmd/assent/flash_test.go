@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -102,5 +103,36 @@ func TestTheShellCompletesDisksThatCanBeWritten(t *testing.T) {
 	names := strings.Join((&app{}).diskNames(m), "\n")
 	if names != "mmcblk0\tSC32G\nsdb\tGeneric SD Reader" {
 		t.Errorf("got %q", names)
+	}
+}
+
+func TestAFileThatIsAttachedIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	m, err := flashtest.Machine(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := filepath.Join(t.TempDir(), "box.img")
+	if err := cardtest.Image(image, cardtest.Parts()); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link.img")
+	if err := os.Link(filepath.Join(dir, "core.snap"), link); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		filepath.Join(dir, "core.snap"): "it is in use as loop0; detach it first: losetup -d /dev/loop0",
+		link:                            "it is in use as loop0",
+		filepath.Join(dir, "free.img"):  "too small",
+	} {
+		var out bytes.Buffer
+		a := &app{in: strings.NewReader(""), out: &out, err: &out}
+		cmd := a.flashCmd(m)
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		cmd.SetArgs([]string{"--file", image, file, "--yes", filepath.Base(file)})
+		var exit *exitError
+		if err := cmd.ExecuteContext(t.Context()); !errors.As(err, &exit) || exit.status != exitWrongCall || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", file, err, want)
+		}
 	}
 }

@@ -102,6 +102,26 @@ func (m Machine) Find(ref string) (Disk, error) {
 	return Disk{}, &RefusedError{ref, "there is no such disk"}
 }
 
+// Attached refuses a file that a loop device shows as a disk: what is mounted from there would be written over, and would write.
+func (m Machine) Attached(path string) error {
+	file, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	backed, err := filepath.Glob(filepath.Join(m.Sys, "block", "loop*", "loop", "backing_file"))
+	if err != nil {
+		return err
+	}
+	for _, attribute := range backed {
+		dir := filepath.Dir(attribute)
+		name := filepath.Base(filepath.Dir(dir))
+		if info, err := os.Stat(text(dir, "backing_file")); err == nil && os.SameFile(info, file) {
+			return &RefusedError{path, fmt.Sprintf("it is in use as %s; detach it first: losetup -d /dev/%s", name, name)}
+		}
+	}
+	return nil
+}
+
 // Still says whether the disk that goes by d's name now is the one that d was, and may still be written to. Asked once the disk is
 // opened, it covers all the time since d was found. The error is a *RefusedError where it is not.
 func (m Machine) Still(d Disk) error {

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -45,6 +46,7 @@ type Image struct {
 	Checked bool    // a checksum beside it vouches for all of it
 
 	head       []byte
+	sum        []byte // SHA-256 of the file as it was checked; nil where nothing but the head was read
 	compressed bool
 }
 
@@ -126,30 +128,49 @@ func (im *Image) verify(ctx context.Context, f *os.File, size int64, progress fu
 	if err != nil {
 		return err
 	}
-	counted := &counter{ctx: ctx, r: io.NewSectionReader(f, 0, size), total: size, progress: progress}
-	if want, ok := sums[filepath.Base(im.Path)]; ok {
+	all := sha256.New()
+	counted := io.TeeReader(&counter{ctx: ctx, r: io.NewSectionReader(f, 0, size), total: size, progress: progress}, all)
+	want, vouched := sums[filepath.Base(im.Path)]
+	switch {
+	case vouched:
 		if err := sameSum(counted, want); err != nil {
 			return err
 		}
 		im.Checked = true
+	case im.compressed:
+		r, err := xz.NewReader(bufio.NewReaderSize(counted, mib))
+		if err != nil {
+			return damaged(err)
+		}
+		if want, im.Checked = sums[strings.TrimSuffix(filepath.Base(im.Path), ".xz")]; im.Checked {
+			err = sameSum(r, want)
+		} else {
+			_, err = io.Copy(io.Discard, r)
+		}
+		if err != nil {
+			return damaged(err)
+		}
+	default:
 		return nil
 	}
-	if !im.compressed {
-		return nil
-	}
-	r, err := xz.NewReader(bufio.NewReaderSize(counted, mib))
-	if err != nil {
+	im.sum = all.Sum(nil)
+	return nil
+}
+
+// sumError says that content is not what a checksum is of.
+type sumError struct{ got, want []byte }
+
+func (e *sumError) Error() string {
+	return fmt.Sprintf("its sha256 is %x, beside it stands %x; fetch it again", e.got, e.want)
+}
+
+// damaged says of what cannot be decompressed what to do about it.
+func damaged(err error) error {
+	var other *sumError
+	if errors.As(err, &other) {
 		return err
 	}
-	if want, ok := sums[strings.TrimSuffix(filepath.Base(im.Path), ".xz")]; ok {
-		if err := sameSum(r, want); err != nil {
-			return err
-		}
-		im.Checked = true
-		return nil
-	}
-	_, err = io.Copy(io.Discard, r)
-	return err
+	return fmt.Errorf("it is damaged, or was not fetched to its end; fetch it again (%w)", err)
 }
 
 func sameSum(r io.Reader, want [sha256.Size]byte) error {
@@ -157,8 +178,8 @@ func sameSum(r io.Reader, want [sha256.Size]byte) error {
 	if _, err := io.CopyBuffer(struct{ io.Writer }{h}, struct{ io.Reader }{r}, make([]byte, mib)); err != nil {
 		return err
 	}
-	if !bytes.Equal(h.Sum(nil), want[:]) {
-		return fmt.Errorf("its sha256 is %x, beside it stands %x; fetch it again", h.Sum(nil), want)
+	if got := h.Sum(nil); !bytes.Equal(got, want[:]) {
+		return &sumError{got, want[:]}
 	}
 	return nil
 }
@@ -244,24 +265,51 @@ func (im *Image) readBmap() error {
 	return nil
 }
 
-// open returns the card's content from its beginning.
-func (im *Image) open() (io.ReadCloser, error) {
+// source is the card's content, from its beginning.
+type source struct {
+	io.Reader
+	f   *os.File
+	raw io.Reader // the file as it is, whose bytes go into all
+	all hash.Hash
+}
+
+func (s *source) Close() error { return s.f.Close() }
+
+// open returns the card's content.
+func (im *Image) open() (*source, error) {
 	f, err := os.Open(im.Path)
 	if err != nil {
 		return nil, err
 	}
-	if !im.compressed {
-		return f, nil
+	s := &source{f: f, all: sha256.New()}
+	s.raw = io.TeeReader(f, s.all)
+	s.Reader = s.raw
+	if im.compressed {
+		if s.Reader, err = xz.NewReader(bufio.NewReaderSize(s.raw, mib)); err != nil {
+			f.Close()
+			return nil, damaged(err)
+		}
 	}
-	r, err := xz.NewReader(bufio.NewReaderSize(f, mib))
-	if err != nil {
-		f.Close()
-		return nil, err
+	return s, nil
+}
+
+// same reads s to its end, where xz has a last check, and fails where the file is not the one that was checked.
+func (im *Image) same(s *source) error {
+	if _, err := io.Copy(io.Discard, s); err != nil {
+		return fmt.Errorf("reading the image: %w", err)
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{r, f}, nil
+	if _, err := io.Copy(io.Discard, s.raw); err != nil {
+		return fmt.Errorf("reading the image: %w", err)
+	}
+	if im.sum != nil && !bytes.Equal(s.all.Sum(nil), im.sum) {
+		return im.changed()
+	}
+	return nil
+}
+
+// changed says that an image is another one than was looked at.
+func (im *Image) changed() error {
+	return &ImageError{im.Path, "it has changed since it was checked; let nothing write to it meanwhile"}
 }
 
 // counter tells how far reading is, and ends it with its context.

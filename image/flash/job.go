@@ -136,6 +136,15 @@ func (j Job) body(w *writer) error {
 	for _, g := range ranges {
 		total += g.End - g.Start
 	}
+	// What was looked at before, and is written last, must still be what the rest belongs to.
+	head := make([]byte, headBytes)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return fmt.Errorf("reading the image: %w", early(err))
+	}
+	if !bytes.Equal(head, j.Image.head) {
+		return j.Image.changed()
+	}
+	r.Reader = io.MultiReader(bytes.NewReader(head), r.Reader)
 	at, done := int64(0), int64(0)
 	for _, g := range ranges {
 		if _, err := io.CopyN(io.Discard, r, g.Start-at); err != nil {
@@ -163,8 +172,8 @@ func (j Job) body(w *writer) error {
 			return &ImageError{j.Image.Path, fmt.Sprintf("its blocks from %d MiB are not those of its block map", g.Start>>20)}
 		}
 	}
-	if _, err := io.Copy(io.Discard, r); err != nil { // to the end, where xz has a last check
-		return fmt.Errorf("reading the image: %w", err)
+	if err := j.Image.same(r); err != nil {
+		return err
 	}
 	return w.t.Sync()
 }

@@ -61,6 +61,9 @@ func Machine(dir string) (flash.Machine, error) {
 	b.disk("mmcblk1boot0", "179:16", 4<<20, fmt.Sprintf(mmc, 1, 1)+"/boot0", map[string]string{"device/type": "MMC"})
 	b.disk("sr0", "11:0", 1<<30, "pci0000:00/0000:00:17.0/ata2/host1", map[string]string{"removable": "1"})
 	b.virtual("loop0", "7:0", "")
+	b.file(filepath.Join(m.Sys, "block", "loop0", "loop", "backing_file"), filepath.Join(dir, "core.snap")+"\n")
+	b.file(filepath.Join(dir, "core.snap"), "")
+	b.file(filepath.Join(dir, "free.img"), "")
 	b.link(filepath.Join(m.Dev, "mapper", "vg-root"), "../dm-1")
 	b.link(filepath.Join(m.Dev, "disk", "by-id", "usb-reader"), "../../sdb")
 	b.file(filepath.Join(m.Proc, "mountinfo"), strings.Join([]string{
