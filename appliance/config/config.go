@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,77 +37,78 @@ type Config struct {
 
 // Box says what the box is called.
 type Box struct {
-	Name string `toml:"name"`
+	Name string `toml:"name" is:"what the box is called" from:"1" to:"32" unit:"bytes"`
 	// NetworkTime lets the box ask the server that DHCP names for the time. Without it the box has the time that the machine
 	// kept, if any, and everything that needs no date works.
-	NetworkTime bool `toml:"network_time"`
+	NetworkTime bool `toml:"network_time" is:"ask the server that the router names for the time"`
 }
 
 // Gateway says where phones connect.
 type Gateway struct {
 	// Listen is the address of the phone page. Off loopback it is served over https with a certificate made at start.
-	Listen string `toml:"listen"`
+	Listen string `toml:"listen" is:"where the phone page is served" rule:"address:port, with a port of 1 to 65535"`
 	// Hosts are the names, besides the listening address itself, that a browser may use in Host and Origin.
-	Hosts []string `toml:"hosts"`
+	Hosts []string `toml:"hosts" is:"names of the box that a browser may use" from:"0" to:"16" unit:"names"`
 }
 
 // Model says which model answers and how.
 type Model struct {
-	Name        string  `toml:"name"` // as shown on the phone
-	File        string  `toml:"file"` // of those in the box's folder of models; empty: the newest
-	Dialect     string  `toml:"dialect"`
-	Temperature float64 `toml:"temperature"`
-	Context     int     `toml:"context"`    // tokens
-	StepTokens  int     `toml:"max_tokens"` // bound of one model step
-	Grammar     bool    `toml:"grammar"`    // fix the envelope's syntax
+	Name        string  `toml:"name" is:"what phones call the model; empty: what the model calls itself"`
+	File        string  `toml:"file" is:"which of the models on the box; empty: the newest" rule:"the name of a .gguf file, without a folder, of at most 128 bytes"`
+	Dialect     string  `toml:"dialect" is:"how the model was taught to write calls"`
+	Temperature float64 `toml:"temperature" is:"how freely it picks words" from:"0" to:"2"`
+	Context     int     `toml:"context" is:"how much of a conversation it sees" from:"512" to:"131072" unit:"tokens"`
+	StepTokens  int     `toml:"max_tokens" is:"how much it writes at once" rule:"at least 16 and less than model.context" unit:"tokens"`
+	Grammar     bool    `toml:"grammar" is:"keep the form of its calls right"`
 }
 
 // Turn bounds one turn.
 type Turn struct {
-	Proposals int           `toml:"proposals"`
-	Steps     int           `toml:"steps"`
-	Timeout   time.Duration `toml:"timeout"`
+	Proposals int           `toml:"proposals" is:"calls that it may propose for one question" from:"1" to:"32"`
+	Steps     int           `toml:"steps" is:"times that it may write for one question" from:"1" to:"64"`
+	Timeout   time.Duration `toml:"timeout" is:"how long one question may take" from:"1m" to:"30m"`
 }
 
 // Panel describes the display and how people hold buttons.
 type Panel struct {
-	Display  string `toml:"display"`  // ssd1306 or sh1106
-	Bus      string `toml:"bus"`      // platform path of the I2C bus, or of the SPI bus if there is a data line
-	Data     string `toml:"data"`     // line name of an SPI display's data/command select, empty for displays on I2C
-	Reset    string `toml:"reset"`    // line name of an SPI display's reset, empty if it resets itself
-	Approve  string `toml:"approve"`  // line name of the approve button
-	Deny     string `toml:"deny"`     // line name of the deny button, empty for one-button kits
-	Lamp     string `toml:"lamp"`     // line name of a lamp, empty for kits without
-	Buzzer   string `toml:"buzzer"`   // line name of a buzzer, empty for kits without
-	Rotate   bool   `toml:"rotate"`   // upside down
-	Contrast int    `toml:"contrast"` // 1 to 255, the highest for people who do not see well
-	Large    bool   `toml:"large"`    // requests in letters twice as large
-	Dwell    bool   `toml:"dwell"`    // tap, countdown, tap instead of a hold
-	Slow     bool   `toml:"slow"`     // longer windows
+	Display  string `toml:"display" is:"the display's controller" oneof:"ssd1306 sh1106"`
+	Bus      string `toml:"bus" is:"platform path of the display's I2C bus, or of its SPI bus if there is a data line"`
+	Data     string `toml:"data" is:"line of an SPI display's data/command select; empty for a display on I2C"`
+	Reset    string `toml:"reset" is:"line of an SPI display's reset; empty if it resets itself"`
+	Approve  string `toml:"approve" is:"line of the approve button"`
+	Deny     string `toml:"deny" is:"line of the deny button; empty for one-button kits"`
+	Lamp     string `toml:"lamp" is:"line of a lamp; empty for kits without"`
+	Buzzer   string `toml:"buzzer" is:"line of a buzzer; empty for kits without"`
+	Rotate   bool   `toml:"rotate" is:"the display is mounted upside down"`
+	Contrast int    `toml:"contrast" is:"the display's brightness, the highest for people who do not see well" from:"1" to:"255"`
+	Large    bool   `toml:"large" is:"requests in letters twice as large"`
+	Dwell    bool   `toml:"dwell" is:"tap, countdown, tap instead of a hold"`
+	Slow     bool   `toml:"slow" is:"more time to read and to press"`
 }
 
 // Search says where web.search goes.
 type Search struct {
-	Kind  string `toml:"kind"`  // mediawiki or searxng
-	URL   string `toml:"url"`   // endpoint
-	Label string `toml:"label"` // what the panel calls it: "Wikipedia"
+	Kind  string `toml:"kind" is:"what answers searches" oneof:"mediawiki searxng"`
+	URL   string `toml:"url" is:"its address" rule:"a plain http or https address without user, query or fragment"`
+	Label string `toml:"label" is:"what the panel calls it" from:"1" to:"24" unit:"bytes"`
 }
 
 // Audit bounds the log.
 type Audit struct {
-	QuotaMB int `toml:"quota_mb"`
+	// QuotaMB is what the log may take. On a box that is less: see OnBox.
+	QuotaMB int `toml:"quota_mb" is:"what the record may take; at most 448 on a box" from:"8" to:"65536" unit:"MiB"`
 	// LiteralDays is after how many days literal payloads (arguments, requests, what the panel showed) are removed from the
 	// log, which stays verifiable without them. 0 keeps them as long as the log: they are what proves that what was sent was
 	// what was shown, removing them cannot be undone, and the quota ends them anyway. It is done after the box has run for a
 	// day in which its clock was set and moved by no more than an hour, so that one wrong answer of a time server does not
 	// make everything old; a box that runs for less than a day at a time keeps them.
-	LiteralDays int `toml:"literal_days"`
+	LiteralDays int `toml:"literal_days" is:"after how long the record's literal texts are removed for good; 0: as long as the record" from:"0" to:"3650" unit:"days"`
 }
 
 // Paths says where things live. Each role may only reach its own.
 type Paths struct {
-	State   string `toml:"state"`   // audit, keys, pairings, conversations
-	Runtime string `toml:"runtime"` // sockets
+	State   string `toml:"state" is:"audit, keys, pairings, conversations; fixed on a box" rule:"set"`
+	Runtime string `toml:"runtime" is:"where its sockets are; fixed on a box" rule:"set"`
 }
 
 // Default returns the configuration of a new box.
@@ -171,35 +173,37 @@ func (c Config) With(b []byte) (Config, error) {
 // Validate says what is wrong with c, and how it should be.
 func (c Config) Validate() error {
 	var errs []error
-	require := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
+	holds := map[string]bool{ // what no range says
+		"gateway.listen":   listens(c.Gateway.Listen),
+		"model.file":       c.Model.File == "" || plainName(c.Model.File) && strings.HasSuffix(c.Model.File, ".gguf") && len(c.Model.File) <= 128,
+		"model.max_tokens": c.Model.StepTokens >= 16 && c.Model.StepTokens < c.Model.Context,
+		"search.url":       plainURL(c.Search.URL),
+		"paths.state":      c.Paths.State != "",
+		"paths.runtime":    c.Paths.Runtime != "",
+	}
+	for _, k := range c.keys() {
+		rule, special := holds[k.name]
+		if !k.inRange() || special && !rule {
+			errs = append(errs, fmt.Errorf("%s must be %s", k.name, k.must()))
 		}
 	}
-	require(c.Box.Name != "" && len(c.Box.Name) <= 32, "box.name must be 1 to 32 bytes")
-	_, _, err := net.SplitHostPort(c.Gateway.Listen)
-	require(err == nil, "gateway.listen must be address:port, not %q", c.Gateway.Listen)
-	require(len(c.Gateway.Hosts) <= 16, "gateway.hosts may name at most 16 hosts")
-	require(c.Model.File == "" || plainName(c.Model.File) && strings.HasSuffix(c.Model.File, ".gguf") && len(c.Model.File) <= 128,
-		"model.file must be the name of a .gguf file, without a folder, of at most 128 bytes")
-	require(c.Model.Temperature >= 0 && c.Model.Temperature <= 2, "model.temperature must be 0 to 2")
-	require(c.Model.Context >= 512 && c.Model.Context <= 131072, "model.context must be 512 to 131072 tokens")
-	require(c.Model.StepTokens >= 16 && c.Model.StepTokens < c.Model.Context, "model.max_tokens must be at least 16 and less than model.context")
-	require(c.Turn.Proposals >= 1 && c.Turn.Proposals <= 32, "turn.proposals must be 1 to 32")
-	require(c.Turn.Steps >= 1 && c.Turn.Steps <= 64, "turn.steps must be 1 to 64")
-	require(c.Turn.Timeout >= time.Minute && c.Turn.Timeout <= 30*time.Minute, "turn.timeout must be 1m to 30m")
-	require(c.Panel.Display == "ssd1306" || c.Panel.Display == "sh1106", "panel.display must be ssd1306 or sh1106")
-	require(c.Panel.Contrast >= 1 && c.Panel.Contrast <= 255, "panel.contrast must be 1 to 255")
 	errs = append(errs, c.Panel.wiring()...)
-	require(c.Search.Kind == "mediawiki" || c.Search.Kind == "searxng", "search.kind must be mediawiki or searxng")
-	u, err := url.Parse(c.Search.URL)
-	require(err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" && !strings.Contains(c.Search.URL, `\`),
-		"search.url must be a plain http or https address without user, query or fragment")
-	require(c.Search.Label != "" && len(c.Search.Label) <= 24, "search.label must be 1 to 24 bytes")
-	require(c.Audit.QuotaMB >= 8 && c.Audit.QuotaMB <= 65536, "audit.quota_mb must be 8 to 65536")
-	require(c.Audit.LiteralDays >= 0 && c.Audit.LiteralDays <= 3650, "audit.literal_days must be 0 (as long as the log) to 3650")
-	require(c.Paths.State != "" && c.Paths.Runtime != "", "paths.state and paths.runtime must be set")
 	return errors.Join(errs...)
+}
+
+// listens reports whether s is an address with a port that there is.
+func listens(s string) bool {
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
+func plainURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" && !strings.Contains(s, `\`)
 }
 
 // plainName reports whether s names a file of a folder and nothing else, hidden ones excepted.

@@ -5,10 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"assent.home.arpa/appliance/config"
+	"assent.home.arpa/image/card"
 )
 
 func write(t *testing.T, text string) string {
@@ -60,6 +62,17 @@ func TestBadFilesAreRefusedWithWhatToDo(t *testing.T) {
 		{"a hidden model", "[model]\nfile = \".new.gguf\"\n", "model.file must be the name of a .gguf file"},
 		{"a model that is none", "[model]\nfile = \"tls.pem\"\n", "model.file must be the name of a .gguf file"},
 		{"no port", "[gateway]\nlisten = \"0.0.0.0\"\n", "gateway.listen must be address:port"},
+		{"port 0", "[gateway]\nlisten = \"0.0.0.0:0\"\n", "gateway.listen must be address:port, with a port of 1 to 65535"},
+		{"a port that there is not", "[gateway]\nlisten = \"0.0.0.0:65536\"\n", "gateway.listen must be address:port"},
+		{"a port by name", "[gateway]\nlisten = \"0.0.0.0:https\"\n", "gateway.listen must be address:port"},
+		{"too many names", "[gateway]\nhosts = [" + strings.Repeat("\"a\",", 17) + "]\n", "gateway.hosts must be 0 to 16 names"},
+		{"no name", "[box]\nname = \"\"\n", "box.name must be 1 to 32 bytes"},
+		{"too hot", "[model]\ntemperature = 2.1\n", "model.temperature must be 0 to 2"},
+		{"no number", "[model]\ntemperature = nan\n", "model.temperature must be 0 to 2"},
+		{"too short", "[turn]\ntimeout = \"59s\"\n", "turn.timeout must be 1m to 30m"},
+		{"more than it sees", "[model]\nmax_tokens = 4096\n", "model.max_tokens must be at least 16 and less than model.context"},
+		{"another search", "[search]\nkind = \"google\"\n", "search.kind must be mediawiki or searxng"},
+		{"two displays", "[panel]\ndisplay = \"ssd1306 sh1106\"\n", "panel.display must be ssd1306 or sh1106"},
 		{"user in url", "[search]\nurl = \"https://wikipedia.org@evil.example/\"\n", "search.url must be"},
 		{"backslash in url", "[search]\nurl = 'https://wikipedia.org\\.evil.example/'\n", "search.url must be"},
 		{"file url", "[search]\nurl = \"file:///etc/passwd\"\n", "search.url must be"},
@@ -79,6 +92,60 @@ func TestBadFilesAreRefusedWithWhatToDo(t *testing.T) {
 				t.Fatalf("got %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// What is explained is a file of settings itself, and explains each of them.
+func TestEachSettingIsExplained(t *testing.T) {
+	want := config.Default()
+	want.Box.Name, want.Audit.QuotaMB, want.Turn.Timeout = "Küche \"1\"", 300, 90*time.Second
+	text := string(want.Explain(config.Default()))
+	got, err := config.Parse([]byte(text))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	comment := ""
+	for line := range strings.Lines(text) {
+		switch {
+		case strings.HasPrefix(line, "# "):
+			comment = line
+		case strings.Contains(line, " = "):
+			if is, _, _ := strings.Cut(strings.TrimPrefix(comment, "# "), ";"); len(is) < 8 || !strings.Contains(comment, "; default ") {
+				t.Errorf("%q is explained as %q", line, comment)
+			}
+			comment = ""
+		}
+	}
+	for _, part := range []string{
+		"# what the record may take; at most 448 on a box; 8 to 65536 MiB; default 256\nquota_mb = 300\n",
+		"# how long one question may take; 1m to 30m; default \"15m0s\"\ntimeout = \"1m30s\"\n",
+		"# what answers searches; mediawiki or searxng; default \"mediawiki\"\n",
+		"# requests in letters twice as large; true or false; default false\n",
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is missing:\n%s", part, text)
+		}
+	}
+}
+
+// The record fits into its partition, with room for what is beside it.
+func TestARecordLargerThanItsPartition(t *testing.T) {
+	c := config.Default()
+	if c.Audit.QuotaMB = config.MaxBoxQuotaMB; c.OnBox() != nil {
+		t.Error(c.OnBox())
+	}
+	c.Audit.QuotaMB++
+	if err := c.OnBox(); err == nil || !strings.Contains(err.Error(), "at most 448") || !strings.Contains(string(c.Explain(c)), "at most 448 on a box") {
+		t.Errorf("%v", err)
+	}
+	if err := config.Check([]byte("[audit]\nquota_mb = 449\n")); err == nil {
+		t.Error("a card would get it")
+	}
+	if card.AuditBytes-config.MaxBoxQuotaMB<<20 < 32<<20 {
+		t.Error("the partition has no room for it")
 	}
 }
 

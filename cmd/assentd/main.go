@@ -64,7 +64,7 @@ what systemd starts on a box:
 
 for people:
   panel-test         tries display, buttons and lamp, and asks what you see
-  check-config       judges the settings and prints all of them
+  check-config       judges the settings as a box does and prints all of them; with -explain, also what each is and may be
   version            says which program this is
 
 -config FILE is the settings; without it /etc/assent/assent.toml, and where that does not exist what this machine has by itself.
@@ -80,6 +80,8 @@ type env struct {
 	stdin  *os.File
 	out    io.Writer
 	log    *slog.Logger
+
+	explain bool // check-config's
 }
 
 func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
@@ -95,6 +97,10 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("assentd "+args[0], flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	file := flags.String("config", "/etc/assent/assent.toml", "settings `file`; without this flag that file, and where it does not exist what this machine has by itself")
+	explain := new(bool)
+	if args[0] == "check-config" {
+		explain = flags.Bool("explain", false, "say of each setting what it is, what it may be, and what it is by default")
+	}
 	if err := flags.Parse(args[1:]); errors.Is(err, flag.ErrHelp) {
 		return 0
 	} else if err != nil {
@@ -110,7 +116,7 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(stderr, nil)).With("role", args[0])
-	err = roles[args[0]](ctx, env{config: cfg, args: flags.Args(), stdin: stdin, out: stdout, log: log})
+	err = roles[args[0]](ctx, env{config: cfg, args: flags.Args(), stdin: stdin, out: stdout, log: log, explain: *explain})
 	var wrong usageError
 	if errors.As(err, &wrong) {
 		fmt.Fprintf(stderr, "assentd: %v\n%s", err, usage)
@@ -144,7 +150,17 @@ func load(file string, explicit bool) (config.Config, error) {
 }
 
 func checkConfig(_ context.Context, e env) error {
-	_, err := e.out.Write(e.config.Encode())
+	if len(e.args) > 0 {
+		return usageError("check-config takes nothing but -explain and -config")
+	}
+	if err := e.config.OnBox(); err != nil {
+		return err
+	}
+	text := e.config.Encode()
+	if e.explain {
+		text = e.config.Explain(config.On(machine()))
+	}
+	_, err := e.out.Write(text)
 	return err
 }
 

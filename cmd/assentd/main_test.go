@@ -20,6 +20,7 @@ func TestCommandLine(t *testing.T) {
 	good := write("good.toml", "[turn]\nproposals = 4\n")
 	timed := write("timed.toml", "[box]\nnetwork_time = true\n")
 	nowhere := write("nowhere.toml", "[panel]\nbus = \"nowhere\"\n")
+	roomy := write("roomy.toml", "[audit]\nquota_mb = 500\n")
 	bad := write("bad.toml", "[panel]\nauto_approve = true\n")
 	for _, tc := range []struct {
 		name   string
@@ -34,6 +35,10 @@ func TestCommandLine(t *testing.T) {
 		{"a role that is none", []string{"approve"}, 3, "", "usage: assentd"},
 		{"an unknown flag", []string{"guard", "-simulate"}, 3, "", "not defined"},
 		{"the effective configuration", []string{"check-config", "-config", good}, 0, "proposals = 4", ""},
+		{"the configuration, explained", []string{"check-config", "-explain", "-config", good}, 0, "# calls that it may propose for one question; 1 to 32; default 6\nproposals = 4", ""},
+		{"a record that does not fit", []string{"check-config", "-config", roomy}, 1, "", "audit.quota_mb can be at most 448 on a box"},
+		{"a file without its flag", []string{"check-config", good}, 3, "", "check-config takes nothing but"},
+		{"another role explained", []string{"guard", "-explain"}, 3, "", "not defined"},
 		{"an unknown key", []string{"check-config", "-config", bad}, 1, "", "unknown key panel.auto_approve"},
 		{"a file that is not there", []string{"check-config", "-config", filepath.Join(dir, "none.toml")}, 1, "", "no such file"},
 		{"the version", []string{"version"}, 0, "assentd", ""},
