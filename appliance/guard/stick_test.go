@@ -565,13 +565,26 @@ func (h *house) hostile(answer func(n int, op *ipc.StickOp, honest *ipc.StickRep
 		if c.Send(0, &ipc.StickHello{Size: 1 << 30, Label: []byte("NICE")}) != nil {
 			return
 		}
-		files, names := map[string][]byte{}, map[uint32]string{}
-		for n := 0; ; n++ {
-			id, m, err := c.Receive()
-			if err != nil {
-				return
+		type call struct {
+			id uint64
+			op *ipc.StickOp
+		}
+		calls := make(chan call, 16) // as a socket holds what is not read yet
+		go func() {
+			defer close(calls)
+			for {
+				id, m, err := c.Receive()
+				if err != nil {
+					return
+				}
+				calls <- call{id, m.(*ipc.StickOp)}
 			}
-			op := m.(*ipc.StickOp)
+		}()
+		files, names := map[string][]byte{}, map[uint32]string{}
+		n := -1
+		for call := range calls {
+			n++
+			id, op := call.id, call.op
 			r := &ipc.StickReply{}
 			switch op.Verb {
 			case ipc.StickFree:
@@ -681,10 +694,15 @@ func TestHostileExporter(t *testing.T) {
 	t.Run("it answers a little before each limit", func(t *testing.T) {
 		live(t, t.TempDir(), func(t *testing.T, h *house) {
 			n := 0
-			h.hostile(func(_ int, _ *ipc.StickOp, r *ipc.StickReply) ipc.Message { n++; time.Sleep(55 * time.Second); return r })
+			h.hostile(func(_ int, _ *ipc.StickOp, r *ipc.StickReply) ipc.Message {
+				n++
+				time.Sleep(55 * time.Second)
+				return r
+			})
 			h.agree()
 			time.Sleep(40 * time.Minute)
-			h.hands.Wait(time.Second)
+			synctest.Wait()
+			h.hands.Wait(10 * time.Second)
 			if !h.says("This stick is too slow for the record: use another. Nothing is lost.") {
 				t.Error("the panel does not say that it takes too long")
 			}
