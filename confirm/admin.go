@@ -19,7 +19,7 @@ type prompt struct {
 }
 
 func newPrompt(r AdminRequest, large bool, reply chan<- AdminDecision) (*prompt, error) {
-	pages, err := screen.AdminPages(r.Title, r.Text, large)
+	pages, err := screen.AdminPages(r.Title, r.Text, large, r.Name)
 	if err != nil {
 		return nil, err
 	}

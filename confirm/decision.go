@@ -132,6 +132,7 @@ type AdminRequest struct {
 	Kind  AdminKind
 	Title string
 	Text  string
+	Name  string // one that somebody else chose, drawn below the text and set apart from it, or empty
 	// Offer has it wait, without a deadline, for the next gesture at the box, which then opens it and nothing else.
 	Offer bool
 }

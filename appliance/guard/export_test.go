@@ -33,8 +33,8 @@ func RunPiped(ctx context.Context, o Options, disk audit.Disk, courier func(cont
 func CheckName(name string, existing ...string) error { return checkName(name, existing) }
 
 // PairPrompt is what the panel asks of a phone that wants to be paired.
-func PairPrompt(keyCode string, role ipc.Role, name string) (title, text string) {
-	return pairPrompt(keyCode, role, name)
+func PairPrompt(keyCode string, role ipc.Role) (title, text string) {
+	return pairPrompt(keyCode, role)
 }
 
 // Flood is the backlog after these kinds of notices, each panic with one call that it ended: the kinds that are left, and how

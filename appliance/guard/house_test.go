@@ -336,8 +336,8 @@ func (h *house) pair(name string) *phone {
 	if ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{}).Phones == 0 {
 		role = ipc.RoleOwner
 	}
-	title, text := guard.PairPrompt(wire.KeyCode(code, p.point(h.t)), role, name)
-	pages, err := screen.AdminPages(title, text, h.large)
+	title, text := guard.PairPrompt(wire.KeyCode(code, p.point(h.t)), role)
+	pages, err := screen.AdminPages(title, text, h.large, name)
 	if err != nil {
 		h.t.Fatal(err)
 	}

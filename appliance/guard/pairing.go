@@ -41,8 +41,8 @@ func (g *guard) pair(ctx context.Context, m *ipc.Pair) *ipc.PairReply {
 		return notPaired(codePairingName, err.Error())
 	}
 	slot, role := g.phones.upcoming() // only a pairing changes them
-	title, text := pairPrompt(wire.KeyCode(m.Code, m.Key), ipc.Role(role), m.Name)
-	d, err := g.desk.AskAdmin(ctx, confirm.AdminRequest{Kind: confirm.AdminPair, Title: title, Text: text})
+	title, text := pairPrompt(wire.KeyCode(m.Code, m.Key), ipc.Role(role))
+	d, err := g.desk.AskAdmin(ctx, confirm.AdminRequest{Kind: confirm.AdminPair, Title: title, Text: text, Name: m.Name})
 	if err != nil {
 		g.log.Error("pairing prompt", "err", err)
 		return notPaired(capabilities.CodeDisplayUnavailable, "the box's display does not answer; nothing can be paired")
@@ -81,9 +81,9 @@ func (g *guard) pair(ctx context.Context, m *ipc.Pair) *ipc.PairReply {
 }
 
 // pairPrompt is what somebody at the box accepts: the key, as the digits that the phone shows too, what the phone becomes,
-// and its name. The gateway could send another key under the same name, so the digits come first: no name can pretend to be them.
-func pairPrompt(keyCode string, role ipc.Role, name string) (title, text string) {
-	return "Pair this phone", keyCode + "\nbecomes " + role.String() + "\n" + name
+// above its name. The gateway could send another key under the same name, so the digits come first: no name can pretend to be them.
+func pairPrompt(keyCode string, role ipc.Role) (title, text string) {
+	return "Pair this phone", keyCode + "\nbecomes " + role.String()
 }
 
 func refusedPairing(o confirm.AdminOutcome) *ipc.PairReply {

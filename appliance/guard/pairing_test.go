@@ -41,12 +41,12 @@ func TestPanelShowsWhoseKeyItIs(t *testing.T) {
 			code, honest, evil := h.pairingCode(), newPhone(t).point(t), newPhone(t).point(t)
 			name := map[ipc.Role]string{ipc.RoleOwner: "Kitchen", ipc.RoleAdult: "Garden"}[role]
 			drawn := func(key []byte) []byte {
-				title, text := guard.PairPrompt(wire.KeyCode(code, key), role, name)
-				pages, err := screen.AdminPages(title, text, false)
+				title, text := guard.PairPrompt(wire.KeyCode(code, key), role)
+				pages, err := screen.AdminPages(title, text, false, name)
 				if err != nil || len(pages) != 1 {
 					t.Fatalf("%d pages, %v", len(pages), err)
 				}
-				for _, part := range []string{wire.KeyCode(code, key), "becomes " + role.String(), name} {
+				for _, part := range []string{wire.KeyCode(code, key), "becomes " + role.String()} {
 					if !strings.Contains(text, part) {
 						t.Errorf("the prompt %q lacks %q", text, part)
 					}

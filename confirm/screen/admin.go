@@ -21,22 +21,36 @@ const (
 
 // AdminPages draws the prompt for a change of the box itself. It is inverse, so that nobody takes it for a request. The title is
 // in the header where that can draw it and one page holds the text; else it stands above the text, and pages are numbered. In
-// large letters all of it is on the pages. An error wraps *UndisplayableError and names the field, or is ErrEmpty; what takes
+// large letters all of it is on the pages. A name that somebody else chose stands below the text, set apart. An error wraps *UndisplayableError and names the field, or is ErrEmpty; what takes
 // more than MaxAdminPages is too long.
-func AdminPages(title, text string, large bool) ([]Page, error) {
-	for _, field := range []struct{ name, text string }{{"title", title}, {"text", text}} {
+func AdminPages(title, text string, large bool, names ...string) ([]Page, error) {
+	fields := []struct{ name, text string }{{"title", title}, {"text", text}}
+	for _, n := range names {
+		fields = append(fields, struct{ name, text string }{"name", n})
+	}
+	for _, field := range fields {
 		if err := Check(field.text); err != nil {
 			return nil, fmt.Errorf("%s: %w", field.name, err)
 		}
 	}
-	drawn := textDrafts(plainFace(), title, text)
+	set := func(size face, label string, paragraphs ...string) []draft {
+		f := flow{face: size, paged: true}
+		for _, p := range paragraphs {
+			f.paragraph(p)
+		}
+		for _, n := range names {
+			f.foreign(n)
+		}
+		return f.drafts(label)
+	}
+	drawn := set(plainFace(), title, text)
 	switch {
 	case large:
-		drawn = textDrafts(largeFace(), labelChangeLarge, title, text)
+		drawn = set(largeFace(), labelChangeLarge, title, text)
 	case len(drawn) == 1 && fitsSmall(title, smallColumns):
 		drawn[0].page.CodePoints += utf8.RuneCountInString(title)
 	default:
-		drawn = textDrafts(plainFace(), labelChange, title, text)
+		drawn = set(plainFace(), labelChange, title, text)
 	}
 	if len(drawn) == 0 {
 		return nil, ErrEmpty

@@ -46,7 +46,7 @@ var tables = sync.OnceValue(func() *atlas {
 		a.opens[s] = script
 	}
 	m := allMarks()
-	always[m.join] = noRune
+	always[m.join], always[m.open], always[m.close] = noRune, noRune, noRune
 	always[m.more] = reserved
 	always[m.space] = ' '
 	a.add('\n', m.newline)

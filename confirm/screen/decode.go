@@ -47,7 +47,9 @@ func Read(p Page) (string, error) {
 			if r != noRune {
 				text.WriteRune(r)
 			}
-			x, last = x+(s.cols-1)*column, r
+			if x += (s.cols - 1) * column; s != allMarks().close { // which ends a name, as a gap would
+				last = r
+			}
 		}
 		if x < device.Width && impliesSpace(last) && n+1 < textRows && !dark(&p.Frame, 0, y+line) {
 			text.WriteByte(' ')

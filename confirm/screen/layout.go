@@ -15,6 +15,15 @@ type cell struct {
 type row struct {
 	cells []cell
 	last  bool // ends its paragraph
+	name  bool // begins with the mark of a name
+}
+
+// first is where the text begins in a row.
+func (r *row) first() int {
+	if r.name {
+		return 1
+	}
+	return 0
 }
 
 // face is how large text is set, and how much of it a page holds.
@@ -57,6 +66,22 @@ type flow struct {
 	begins []script // by page, of a paged flow in a large face: common where nothing on the page has a script
 	// lenient draws what Check refuses as a box with its number. It is for screens that approve nothing.
 	lenient bool
+	name    bool // what is set is a name that somebody else chose
+}
+
+// foreign sets a name that somebody else chose, in rows of its own. Each begins with a mark that no text has, and so does none of
+// the product's: whatever somebody calls a phone, nobody takes that for the box's own words. The mark at the end is left out where
+// the row is full.
+func (f *flow) foreign(name string) {
+	if name == "" {
+		return
+	}
+	f.name = true
+	f.paragraph(name)
+	f.name = false
+	if end := allMarks().close; f.col+end.cols <= f.columns {
+		f.add(cell{end, noRune})
+	}
 }
 
 // paragraph sets text from the start of a new row.
@@ -78,7 +103,7 @@ func (f *flow) paragraph(text string) {
 		if end < len(runes) && runes[end] == ' ' && runes[i] != ' ' {
 			need++
 		}
-		if f.col > 0 && f.col+need > f.columns && f.fits(runes[i:end], width) {
+		if f.col > f.indent() && f.col+need > f.columns && f.fits(runes[i:end], width) {
 			f.newRow()
 		}
 		for _, r := range runes[i:end] {
@@ -120,7 +145,15 @@ func (f *flow) fits(word []rune, width int) bool {
 	if f.marksHeaders() {
 		width = f.widthIn(common, word)
 	}
-	return width <= f.columns
+	return width <= f.columns-f.indent()
+}
+
+// indent is how much of each row the mark of a name takes.
+func (f *flow) indent() int {
+	if f.name {
+		return allMarks().open.cols
+	}
+	return 0
 }
 
 func (f *flow) widthIn(run script, word []rune) int {
@@ -179,8 +212,11 @@ func (f *flow) newRow() {
 			f.script, f.begins = common, append(f.begins, common)
 		}
 	}
-	f.rows = append(f.rows, row{})
+	f.rows = append(f.rows, row{name: f.name})
 	f.col = 0
+	if f.name {
+		f.add(cell{allMarks().open, noRune})
+	}
 }
 
 // symbol is how a code point is drawn here.
@@ -207,10 +243,11 @@ func (f *flow) set() [][]cell {
 		goesOn := !f.rows[n].last && (!f.paged || (n+1)%f.pageRows != 0)
 		isSpace := func(i int) bool {
 			switch {
-			case i < 0 || i == len(cells) && !goesOn:
+			case i < f.rows[n].first() || i == len(cells) && !goesOn:
 				return true
 			case i == len(cells):
-				return f.rows[n+1].cells[0].r == ' ' || !impliesSpace(cells[max(i-2, 0)].r)
+				next := &f.rows[n+1]
+				return next.cells[next.first()].r == ' ' || !impliesSpace(cells[max(i-2, 0)].r)
 			}
 			return cells[i].r == ' '
 		}
@@ -241,13 +278,18 @@ func columnsOf(row []cell) int {
 }
 
 // shorten is a single row of the text for screens that approve nothing, ending in a mark if the text is longer.
-func shorten(text string, width int) []cell {
+func shorten(text string, width int) []cell { return shortened((*flow).paragraph, text, width) }
+
+// shortenName is shorten for a name that somebody else chose.
+func shortenName(name string, width int) []cell { return shortened((*flow).foreign, name, width) }
+
+func shortened(set func(*flow, string), text string, width int) []cell {
 	const plenty = 4 * columns
 	if utf8.RuneCountInString(text) > plenty {
 		text = string([]rune(text)[:plenty])
 	}
 	f := flow{face: plainFace(), lenient: true}
-	f.paragraph(text)
+	set(&f, text)
 	rows := f.set()
 	if len(rows) == 0 {
 		return nil

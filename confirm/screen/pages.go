@@ -51,7 +51,7 @@ func Pages(c Card) ([]Page, error) {
 	}
 	var drawn []draft
 	drawn = append(drawn, textDrafts(size, labelCaution, c.Taint)...)
-	drawn = append(drawn, textDrafts(size, labelRequest, c.Phone, c.Title)...)
+	drawn = append(drawn, namedDrafts(size, labelRequest, c.Phone, c.Title)...)
 	drawn = append(drawn, textDrafts(size, labelText, c.Text)...)
 	drawn = append(drawn, textDrafts(size, labelDetails, c.Note)...)
 	drawn = append(drawn, destinationDrafts(size, c.Destination)...)
@@ -82,6 +82,14 @@ func textDrafts(size face, label string, paragraphs ...string) []draft {
 	for _, p := range paragraphs {
 		f.paragraph(p)
 	}
+	return f.drafts(label)
+}
+
+// namedDrafts sets a name that somebody else chose, and the product's words about it.
+func namedDrafts(size face, label, name, words string) []draft {
+	f := flow{face: size, paged: true}
+	f.foreign(name)
+	f.paragraph(words)
 	return f.drafts(label)
 }
 

@@ -246,10 +246,10 @@ func TestDigestCoversEveryPageAndNothingElse(t *testing.T) {
 }
 
 func TestDigestGolden(t *testing.T) {
-	// The definition, made with sha256sum: of "assent/screen/v2" alone, and followed by 896 dark bytes.
+	// The definition, made with sha256sum: of "assent/screen/v3" alone, and followed by 896 dark bytes.
 	const (
-		digestOfNothing = "5f35d36468b1d2f591505e1ebc15e3e48b2fc1d725b02995eefe082f49fe1aca"
-		digestOfDark    = "ea7e2bf73dfa0af7783d06eedb211cb3c36deaecce1114c5027abba61a09af07"
+		digestOfNothing = "103600197d394df6b6051d36e02e37fb768740010f29a44e41e522c4ce55c84b"
+		digestOfDark    = "b47e037abf2949870c02eed1ff42c0c10b1b54829b3ea0887220ce512b6d6813"
 	)
 	if got := fmt.Sprintf("%x", screen.Digest(nil)); got != digestOfNothing {
 		t.Errorf("digest of no pages is %s", got)

@@ -82,18 +82,18 @@ func clockFace(left time.Duration) string {
 func DrawWaiting(w Waiting) device.Frame {
 	var f device.Frame
 	header(&f, "REQUEST, "+length(w.Pages), queueLength(w.Queue))
-	rows := []string{w.Phone, w.Title}
+	rows := [][]cell{shortenName(w.Phone, columns), shorten(w.Title, columns)}
 	if w.Destination != "" {
-		rows = append(rows, "→ "+w.Destination)
+		rows = append(rows, shorten("→ "+w.Destination, columns))
 	}
 	if w.Large {
-		tall(&f, rows[int(w.Left/largeTurn)%len(rows)], textTop)
+		tallRow(&f, rows[int(w.Left/largeTurn)%len(rows)], textTop)
 		centred(&f, "Tap to read", textTop+2*line, 1, 1)
 		footer(&f, "", w.Left, 0)
 		return f
 	}
-	for i, text := range rows {
-		drawRow(&f, shorten(text, columns), 0, textTop+i*line, 1, 1)
+	for i, row := range rows {
+		drawRow(&f, row, 0, textTop+i*line, 1, 1)
 	}
 	footer(&f, "TAP TO READ", w.Left, 0)
 	return f
@@ -103,12 +103,14 @@ func DrawWaiting(w Waiting) device.Frame {
 const largeTurn = 2 * time.Second
 
 // tall draws one row twice as high, and twice as wide where that fits.
-func tall(f *device.Frame, text string, y int) {
+func tall(f *device.Frame, text string, y int) { tallRow(f, shorten(text, columns), y) }
+
+func tallRow(f *device.Frame, row []cell, y int) {
 	wide := 1
-	if columnsOf(shorten(text, columns))*2 <= columns {
+	if columnsOf(row)*2 <= columns {
 		wide = 2
 	}
-	centred(f, text, y, wide, 2)
+	drawRow(f, row, (device.Width-columnsOf(row)*column*wide)/2, y, wide, 2)
 }
 
 // length says how much there is to read, in at most eight characters.

@@ -14,6 +14,8 @@
 //     each page. A letter that has the glyph of an earlier letter (in font.Ranges) of another script is drawn as it is in a
 //     word of its own script, after the tag; in a word of several scripts it is a box with its number, U+0430. So is every
 //     code point that has the glyph of an earlier one which may stand in the same run.
+//   - A name that somebody else chose, of a phone, stands in rows of its own. Each begins with a mark that no text can draw, so that
+//     nobody takes one for the product's words.
 //
 // TEXT.md beside this file is the table of what happens to which text, with examples that the tests try.
 //
@@ -44,7 +46,7 @@ type Card struct {
 	Destination string
 	// Note says whether it can be undone, and the method and size: "GET, 0 bytes sent beyond the text".
 	Note string
-	// Phone is the name of the phone that asked.
+	// Phone is the name of the phone that asked, which is set apart from the product's words.
 	Phone string
 	// Taint is the banner "written after reading <source>", or empty.
 	Taint string
@@ -95,12 +97,12 @@ type Waiting struct {
 
 // digestContext separates this digest from every other SHA-256 in the product. Change it with any change of what a
 // page looks like.
-const digestContext = "assent/screen/v2"
+const digestContext = "assent/screen/v3"
 
 // strip is where the overlay begins in a frame: the last RAM page (SSD1306 datasheet section 8.7).
 const strip = device.Width * (device.Height/8 - 1)
 
-// Digest is the SHA-256 over "assent/screen/v2" and the pages' bitmaps in order, 896 bytes each: RAM pages 0–6, without
+// Digest is the SHA-256 over "assent/screen/v3" and the pages' bitmaps in order, 896 bytes each: RAM pages 0–6, without
 // the strip in which time and hold are drawn.
 func Digest(pages []Page) [32]byte {
 	h := sha256.New()

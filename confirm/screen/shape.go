@@ -122,7 +122,7 @@ func smallSize(text string) int { return len(text) * smallPitch }
 var marksArt string
 
 // marks are the cells that stand for what has no ink of its own.
-type marks struct{ newline, tab, space, join, more shape }
+type marks struct{ newline, tab, space, join, more, open, close shape }
 
 var allMarks = sync.OnceValue(func() marks {
 	pictures := art(marksArt, line)
@@ -137,7 +137,7 @@ var allMarks = sync.OnceValue(func() marks {
 		}
 		return s
 	}
-	return marks{mark("newline"), mark("tab"), mark("space"), mark("join"), mark("more")}
+	return marks{mark("newline"), mark("tab"), mark("space"), mark("join"), mark("more"), mark("open"), mark("close")}
 })
 
 // tag is the inverse cell that opens a run of another script.

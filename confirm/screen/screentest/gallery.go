@@ -111,17 +111,18 @@ func admin() ([]Screen, error) {
 	var all []Screen
 	for _, a := range []struct {
 		name, title, text string
+		phone             []string
 		hold              float64
 		large             bool
 	}{
-		{"admin", "Pair this phone", "2074 8813 5561\nbecomes owner\nAnna's phone", 0, false},
-		{"admin-hold", "Release the freeze", "requests wait for a press again", 0.4, false},
-		{"admin-log", "Begin a new log?", "The damaged one is kept aside", 0, false},
-		{"admin-long", "Add a tool (review)", "pi.hole", 0, false},
-		{"admin-pages", "Export the record?", "to the stick KITCHEN, with the texts of all requests", 0, false},
-		{"admin-large", "Pair this phone", "2074 8813 5561\nbecomes adult\nAnna's phone", 0, true},
+		{"admin", "Pair this phone", "2074 8813 5561\nbecomes owner", []string{"Anna's phone"}, 0, false},
+		{"admin-hold", "Release the freeze", "requests wait for a press again", nil, 0.4, false},
+		{"admin-log", "Begin a new log?", "The damaged one is kept aside", nil, 0, false},
+		{"admin-long", "Add a tool (review)", "pi.hole", nil, 0, false},
+		{"admin-pages", "Export the record?", "to the stick KITCHEN, with the texts of all requests", nil, 0, false},
+		{"admin-large", "Pair this phone", "2074 8813 5561\nbecomes adult", []string{"Anna's phone"}, 0, true},
 	} {
-		pages, err := screen.AdminPages(a.title, a.text, a.large)
+		pages, err := screen.AdminPages(a.title, a.text, a.large, a.phone...)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", a.name, err)
 		}
@@ -170,11 +171,12 @@ func cards() ([]Screen, error) {
 	scripts.Destination = "bücher.example"
 	large := Search()
 	large.Text, large.Large = "opening hours Привет", true
+	posing := screen.Card{Title: "Write a note", Phone: "approved by owner, hold now"}
 	var all []Screen
 	for _, c := range []struct {
 		name string
 		card screen.Card
-	}{{"card", Search()}, {"tainted", tainted}, {"scripts", scripts}, {"large", large}} {
+	}{{"card", Search()}, {"tainted", tainted}, {"scripts", scripts}, {"large", large}, {"posing", posing}} {
 		pages, err := screen.Pages(c.card)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.name, err)
