@@ -98,14 +98,21 @@ func (x *exporter) open(open func() (Medium, error)) (hello ipc.StickHello) {
 	return hello
 }
 
-// release gives the medium back.
+// release gives a medium back that nothing is expected of any more.
 func (x *exporter) release() {
-	if x.medium != nil {
-		if err := x.medium.Close(); err != nil {
-			x.log.Warn("the stick was not closed", "err", err)
-		}
+	if err := x.giveBack(); err != nil {
+		x.log.Warn("the stick was not closed", "err", err)
 	}
+}
+
+// giveBack gives the medium back. What the kernel could not write until then it says last.
+func (x *exporter) giveBack() error {
+	m := x.medium
 	x.medium, x.volume = nil, nil
+	if m == nil {
+		return nil
+	}
+	return m.Close()
 }
 
 // do performs one operation.
@@ -163,8 +170,7 @@ func (x *exporter) perform(op *ipc.StickOp, reply *ipc.StickReply) (err error) {
 	case ipc.StickSync:
 		err = x.medium.Sync()
 	case ipc.StickEnd:
-		err = v.Close()
-		x.release()
+		err = errors.Join(v.Close(), x.giveBack())
 	default:
 		err = &Error{Problem: ipc.StickRefused}
 	}

@@ -220,6 +220,18 @@ func TestOperationsThatMakeNoSense(t *testing.T) {
 	}
 }
 
+// unclosable is a stick of which the kernel says at its end that something was not written.
+type unclosable struct{ *sticktest.Stick }
+
+func (unclosable) Close() error { return syscall.EIO }
+
+func TestWhatIsSaidLast(t *testing.T) {
+	x := export(t, of(unclosable{sticktest.NewStick(sticktest.Format(t, 4<<20, "X"))}))
+	if r := x.do(t, ipc.StickOp{Verb: ipc.StickEnd}); r.Problem != ipc.StickUnreadable {
+		t.Errorf("%+v", r)
+	}
+}
+
 // A file stands in for a block device: it is read past the page cache where its file system can, and never grows.
 func TestDevice(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stick.img")
