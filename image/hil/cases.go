@@ -1,11 +1,22 @@
 package main
 
-import "assent.home.arpa/confirm"
+import (
+	"fmt"
+
+	"assent.home.arpa/confirm"
+)
 
 // outcome is how the first request of a case must end, and how many receipts it may yield.
 type outcome struct {
 	outcome  string
 	receipts int
+}
+
+func (o outcome) String() string {
+	if o.receipts == 1 {
+		return o.outcome + ", 1 receipt"
+	}
+	return fmt.Sprintf("%s, %d receipts", o.outcome, o.receipts)
 }
 
 // stated is what must come of each case. After one of the cable nothing may be on it. A request that ends as withdrawn was taken back by the test: nothing else ended it.

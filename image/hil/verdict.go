@@ -24,10 +24,11 @@ type verdict struct {
 	pictures string // folder
 	out      io.Writer
 
-	shots int
-	done  map[string]bool // cases and figures that were reported
-	wrong []string
-	end   *report.End
+	headed bool // the table of cases
+	shots  int
+	done   map[string]bool // cases and figures that were reported
+	wrong  []string
+	end    *report.End
 }
 
 // line takes one line of the console.
@@ -82,11 +83,25 @@ func (v *verdict) judgeCase(c report.Case) {
 	for _, p := range c.Problems {
 		v.fault("%s: %s", c.Name, p)
 	}
-	word := "ok  "
+	word := "ok"
 	if len(v.wrong) > before {
 		word = "FAIL"
 	}
-	fmt.Fprintf(v.out, "%s %-36s %-13s %d receipts  %4.1f s\n", word, c.Name, c.Outcome, c.Receipts, float64(c.Millis)/1000)
+	expected := "nothing is stated"
+	if known {
+		expected = want.String()
+	}
+	v.row(word, c.Name, expected, outcome{c.Outcome, c.Receipts}.String(), fmt.Sprintf("%5.1f s", float64(c.Millis)/1000))
+}
+
+// row prints one row of the table of cases, under its heads.
+func (v *verdict) row(word, name, expected, happened, took string) {
+	const row = "%-4s %-35s %-26s %-26s %s\n"
+	if !v.headed {
+		v.headed = true
+		fmt.Fprintf(v.out, row, "", "case", "expected", "happened", "   time")
+	}
+	fmt.Fprintf(v.out, row, word, name, expected, happened, took)
 }
 
 func (v *verdict) judgeFigure(f report.Figure) {

@@ -46,6 +46,23 @@ func TestAllAsStated(t *testing.T) {
 	}
 }
 
+// TestTableTellsExpectedFromHappened: what is expected comes from cases.go, whatever a guest says.
+func TestTableTellsExpectedFromHappened(t *testing.T) {
+	var out bytes.Buffer
+	v := &verdict{pictures: t.TempDir(), out: &out}
+	v.judgeCase(report.Case{Name: "deny", Outcome: "approved", Receipts: 1, Millis: 1200})
+	v.judgeCase(report.Case{Name: "read and hold", Outcome: "approved", Receipts: 1})
+	v.judgeCase(report.Case{Name: "no such case", Outcome: "denied"})
+	const want = `     case                                expected                   happened                      time
+FAIL deny                                denied, 0 receipts         approved, 1 receipt          1.2 s
+ok   read and hold                       approved, 1 receipt        approved, 1 receipt          0.0 s
+FAIL no such case                        nothing is stated          denied, 0 receipts           0.0 s
+`
+	if got := out.String(); got != want {
+		t.Errorf("the table is\n%s", got)
+	}
+}
+
 // TestWhatIsNotAsStated spoils a good console in one place each.
 func TestWhatIsNotAsStated(t *testing.T) {
 	set := func(name string, change func(*report.Case)) func([]report.Line) []report.Line {
