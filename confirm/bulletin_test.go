@@ -58,7 +58,7 @@ func TestBulletinIsReadPageByPage(t *testing.T) {
 
 func TestBulletinStaysUntilSomebodyPresses(t *testing.T) {
 	for name, do := range map[string]func(b *box, p screen.Page){
-		"a day":     func(b *box, _ screen.Page) { b.hands.Wait(24 * time.Hour) },
+		"a day":     func(b *box, _ screen.Page) { b.hands.Wait(24 * time.Hour / confirm.Thin) },
 		"a suspend": func(b *box, _ screen.Page) { b.clock.Suspend(time.Hour); b.hands.Wait(time.Second) },
 		"a lost display": func(b *box, _ screen.Page) {
 			b.panel.Fail(0)

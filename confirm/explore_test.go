@@ -18,9 +18,9 @@ import (
 // further, with marks for pictures.
 
 const (
-	walks        = 180
+	walks        = 180 / Thin
 	eventsAWalk  = 900
-	minApprovals = 40 // a walk that never approves would prove nothing
+	minApprovals = 40 / Thin // a walk that never approves would prove nothing
 )
 
 // world is the box around the machine.
@@ -87,7 +87,7 @@ func TestExploredPressesAreEarned(t *testing.T) {
 		events += w.count
 	}
 	t.Logf("%d events, %d approvals", events, approvals)
-	if events < 200_000 || approvals < minApprovals {
+	if events < 200_000/Thin || approvals < minApprovals {
 		t.Errorf("only %d events and %d approvals: the walk proves too little", events, approvals)
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	sequences = flag.Int("sequences", 10_000, "how many random sequences of events TestNoSequenceMakesATokenUnearned lives through")
+	sequences = flag.Int("sequences", 10_000/Thin, "how many random sequences of events TestNoSequenceMakesATokenUnearned lives through")
 	figures   = flag.String("figures", "", "write figures, one a line (name value unit limit), to this `file`")
 )
 

@@ -54,7 +54,7 @@ func TestGestureOpensWhatIsOffered(t *testing.T) {
 		t.Run(tt.event, func(t *testing.T) {
 			inBox(t, func(b *box) {
 				p := b.offer()
-				b.hands.Wait(24 * time.Hour) // it waits, whatever day it is
+				b.hands.Wait(time.Hour / confirm.Thin) // it has no deadline
 				if p.answered() || b.offered() {
 					t.Fatal("it does not wait for a gesture")
 				}
@@ -118,7 +118,7 @@ func TestWhatIsOfferedEndsUnseen(t *testing.T) {
 	inBox(t, func(b *box) {
 		b.buttons.Unplug(errors.New("cut"))
 		p := b.offer()
-		b.hands.Wait(time.Hour)
+		b.hands.Wait(time.Hour / confirm.Thin)
 		if p.answered() {
 			t.Errorf("without buttons it is answered: %v", p.out.Outcome)
 		}

@@ -23,7 +23,7 @@ func TestButtonTapedDownForADay(t *testing.T) {
 		b.hands.Press(approve)
 		for n := range byte(8) {
 			p := b.ask(request(n + 1))
-			b.pass(3 * time.Hour)
+			b.pass(3 * time.Hour / confirm.Thin)
 			p.want(confirm.ExpiredUnseen)
 		}
 		if b.passed(confirm.StateReading) || b.passed(confirm.StatePairing) {
@@ -42,14 +42,14 @@ func TestButtonTapedDownForADay(t *testing.T) {
 		b.hands.Wait(10 * time.Second)
 		p.want(confirm.DisplayLost)
 		next := b.ask(request(2))
-		b.pass(24 * time.Hour)
+		b.pass(24 * time.Hour / confirm.Thin)
 		next.want(confirm.ExpiredUnseen)
 	})
 	inBox(t, func(b *box) { // a taped deny is a no, and then panic, once
 		p := b.ask(request(1))
 		b.reach()
 		b.hands.Press(deny)
-		b.pass(24 * time.Hour)
+		b.pass(24 * time.Hour / confirm.Thin)
 		p.want(confirm.Denied)
 		if b.noticed(confirm.Panic) != 1 {
 			t.Errorf("%d panics", b.noticed(confirm.Panic))
