@@ -32,7 +32,8 @@ type judge struct {
 
 	gesture time.Duration // boot: until when one that opened pairing mode may open what is offered
 	pairing bool
-	offers  int // that were opened
+	offers  int           // that were opened
+	over    time.Duration // mono: what was offered last ended unseen
 
 	frozen, lost, gone bool
 	unread             bool                  // the levels cannot be read

@@ -128,6 +128,7 @@ func (k *keyed) judge(j *judge) {
 	}
 	k.mono(j.odd[:]...)
 	k.boot(max(j.gesture, k.now.boot)) // one that is over is like any other
+	k.mono(j.over)
 	k.yes(g.known, j.passed, j.pairing, j.frozen, j.lost, j.gone, j.unread)
 	k.num(int64(j.onTop), int64(j.taps), int64(j.lines[1].seq-j.pressed), int64(j.lines[2].seq-j.panicked), int64(j.lines[1].turned))
 	for b := 1; b <= 2; b++ {

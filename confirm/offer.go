@@ -22,8 +22,11 @@ func (m *machine) showOffer() {
 	m.endPairing(CausePrompt)
 }
 
-// endOffer answers a prompt that nobody saw.
+// endOffer answers a prompt that nobody saw. A gesture for it that is under way opens nothing else in its place.
 func (m *machine) endOffer(o AdminOutcome) {
 	m.do(answer{m.offer, AdminDecision{Outcome: o}})
-	m.offer = nil
+	m.offer, m.taps = nil, taps{}
+	if m.calm != 0 && !m.frozen {
+		m.calm, m.hold = m.now.mono, hold{}
+	}
 }

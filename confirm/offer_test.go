@@ -191,6 +191,53 @@ func TestOneGestureOneOffer(t *testing.T) {
 			}
 		})
 	})
+	t.Run("pulled out under the gesture", func(t *testing.T) {
+		inBox(t, func(b *box) {
+			p := b.offer()
+			b.hands.Press(approve)
+			b.hands.Press(deny)
+			b.hands.Wait(2900 * time.Millisecond)
+			p.cancel()
+			p.want(confirm.AdminWithdrawn)
+			b.hands.Wait(10 * time.Second)
+			b.hands.Release(approve)
+			b.hands.Release(deny)
+			b.noPairing()
+			b.gesture()
+			if _, open := b.desk.PairingCode(); !open {
+				t.Error("the next gesture does not open pairing mode")
+			}
+		})
+	})
+	t.Run("pulled out under the gesture of a frozen box", func(t *testing.T) {
+		inBox(t, func(b *box) {
+			b.desk.SetFrozen(true)
+			p := b.offer()
+			b.hands.Press(approve)
+			b.hands.Press(deny)
+			b.hands.Wait(2900 * time.Millisecond)
+			p.cancel()
+			b.hands.Wait(time.Second)
+			if !b.passed(confirm.StateAdmin) {
+				t.Error("the release of the freeze is not asked about")
+			}
+			b.hands.Release(approve)
+			b.hands.Release(deny)
+		})
+	})
+	t.Run("pulled out between the taps of the only button", func(t *testing.T) {
+		inBox(t, func(b *box) {
+			p := b.offer()
+			for n := range 5 {
+				if n == 4 {
+					p.cancel()
+					p.answered()
+				}
+				b.hands.Tap(approve)
+			}
+			b.noPairing()
+		}, oneButton)
+	})
 	t.Run("gesture too long ago", func(t *testing.T) {
 		inBox(t, func(b *box) {
 			b.gesture()

@@ -195,8 +195,8 @@ func (r *room) once(ev event) {
 			if r.m.kit.deny {
 				r.j.bothHeld("pairing mode", r.j.calm, r.now)
 			}
-			if r.offer != nil {
-				r.j.blame("pairing mode opens, and something is offered")
+			if r.offer != nil || r.m.kit.deny && r.j.lines[device.Deny].edges[0].at < r.j.over {
+				r.j.blame("pairing mode opens by a gesture for what is, or was, offered")
 			}
 			r.j.pairing, r.j.gesture = true, r.now.boot+r.j.rules.Gesture
 		case closePairing:
@@ -408,6 +408,9 @@ func (r *room) answered(a answer) {
 		r.prompt = nil
 	case a.prompt == r.offer:
 		r.offer = nil
+		if a.decision.Pages == nil {
+			r.j.over = r.now.mono
+		}
 	case a.prompt == r.second && a.decision.Outcome == AdminBusy:
 		r.second = nil
 	case a.prompt.req.Kind != AdminUnfreeze:
