@@ -59,9 +59,10 @@ func launch(t *testing.T) context.Context {
 
 // tab is a phone's browser: its own storage, and a record of everything that it asked the network for.
 type tab struct {
-	t   *testing.T
-	ctx context.Context
-	url string
+	t     *testing.T
+	ctx   context.Context
+	url   string
+	night bool // it is dark
 
 	mu       sync.Mutex
 	requests []string
@@ -214,7 +215,11 @@ func (p *tab) size(s size) {
 // a finger, text stands out from what is under it (WCAG 2.2, 1.4.3), and nothing is said in the program's words.
 func (p *tab) shot(name string) {
 	p.t.Helper()
-	for _, s := range sizes {
+	p.picture(name)
+	if p.night { // colours alone are different then
+		return
+	}
+	for _, s := range sizes[1:] {
 		p.size(s)
 		p.picture(name + s.suffix)
 	}
@@ -267,6 +272,7 @@ func (p *tab) picture(name string) {
 
 func (p *tab) dark(on bool) {
 	p.t.Helper()
+	p.night = on
 	scheme := "light"
 	if on {
 		scheme = "dark"

@@ -23,7 +23,7 @@ func (a *app) newAskCmd() *cobra.Command {
 			"only says that something waits there. Exit status 0: answered; 1: the box could not answer, or the last thing it wanted to do was\n" +
 			"denied, refused, expired or failed; 2: nobody can tell whether that took effect.",
 		Example: "  assent ask \"How much memory is free on this box?\"\n" +
-			"  assent --json ask \"Search the web: how tall is the Eiffel Tower?\" | jq -r .outcomes[].status",
+			"  assent --json ask \"Search the web: how tall is the Eiffel Tower?\" | jq -r '.outcomes[].status'",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := identityFile()

@@ -14,8 +14,10 @@ import (
 func TestTimelineIsInTheOrderOfTheRecord(t *testing.T) {
 	t.Setenv("TZ", "UTC")
 	at := func(first audit.Seq, minute int64, clock story.Clock, headline string) story.Story {
-		return story.Story{Kind: story.KindAdmin, ID: number(first), First: first, Last: first, Seal: 99, Headline: headline,
-			When: story.When{Unix: minute * 60_000, Clock: clock, Text: "start+1s"}}
+		return story.Story{
+			Kind: story.KindAdmin, ID: number(first), First: first, Last: first, Seal: 99, Headline: headline,
+			When: story.When{Unix: minute * 60_000, Clock: clock, Text: "start+1s"},
+		}
 	}
 	var lines timeline
 	for _, s := range []story.Story{
