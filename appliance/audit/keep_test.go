@@ -39,6 +39,34 @@ func export(t *testing.T, l *audit.Log, last audit.Seq) audit.Seq {
 	return seqs[0]
 }
 
+// What somebody could read over a cable is in nobody's hands, as far as the box knows: no segment counts it as an export.
+func TestAnOfferOverACableIsNoCopy(t *testing.T) {
+	for _, cable := range []bool{false, true} {
+		clk, disk := clocktest.New(), audittest.NewDisk()
+		l := open(t, clk, disk)
+		last := l.Head().Seq
+		if _, err := l.Barrier(t.Context(), audit.Entry{Payload: audit.Export{Last: last, OK: true, Cable: cable}}); err != nil {
+			t.Fatal(err)
+		}
+		fillUpTo(t, l, disk, "seg-00000001.cborseq")
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var second audit.Segment
+		if r, err := audit.Verify(t.Context(), disk.FS(), audit.VerifyOptions{Visit: func(e audit.Entered) error {
+			if s, ok := e.Payload.(*audit.Segment); ok && s.Index == 1 {
+				second = *s
+			}
+			return nil
+		}}); err != nil || r.Status != audit.Intact {
+			t.Fatal(r.Problem, err)
+		}
+		if want := map[bool]audit.Seq{false: last}[cable]; second.Index != 1 || second.Exported != want || (second.Export == 0) != cable {
+			t.Errorf("cable %v: the next segment says that %d are exported by %d", cable, second.Exported, second.Export)
+		}
+	}
+}
+
 func approvePrune(t *testing.T, l *audit.Log) audit.Seq {
 	t.Helper()
 	seqs, err := l.Barrier(t.Context(), audit.Entry{Payload: audit.Admin{Action: audit.AdminPrune, Outcome: audit.Approved, By: audit.ByBox}})

@@ -5,8 +5,8 @@
 // where a phone's signature or a press at the box stands behind it. A hostile gateway can swap a proposal inside a turn
 // that a person opened (the panel shows it); it cannot open a turn, speak for somebody else, reset a cap, approve, or write
 // evidence. The courier is told what to do by grants and its answers are numbers and digests. An
-// exporter, which has a stick, is told what to write after a press; of what a stick holds the guard looks at nothing but bytes
-// that it knows.
+// exporter, which has a stick or the box's own port, is told what to write after a press, and what to show over the cable and for how
+// long; of what a medium holds the guard looks at nothing but bytes that it knows.
 //
 // # What survives what
 //

@@ -8,6 +8,9 @@
 // at a time, until the guard ends it or the stick is gone. Nothing is written before the guard asks, which it does after
 // somebody at the box has held the buttons.
 //
+// RunPort does the same with a port by which the box itself can pose as a stick, over a cable: it makes the volume first, and shows and
+// hides it as the guard says.
+//
 // A stick may be one volume without a partition table, or have a table of either kind (MBR or GPT). Exactly one FAT partition
 // must be there besides an EFI system partition, which nobody means.
 package stick
