@@ -104,7 +104,6 @@ func around() map[string]string {
 		"systemd-networkd.service":           plain + "Before=network.target\nAfter=network-pre.target\n" + one + "[Install]\nWantedBy=multi-user.target\n",
 		"systemd-resolved.service":           plain + "Before=sysinit.target network.target\n" + one + "[Install]\nWantedBy=sysinit.target\n",
 		"systemd-timesyncd.service":          plain + "After=systemd-tmpfiles-setup.service\nBefore=time-set.target sysinit.target\nWants=time-set.target\n" + one + "[Install]\nWantedBy=sysinit.target\n",
-		"sys-kernel-config.mount":            plain + "[Mount]\nWhat=configfs\nWhere=/sys/kernel/config\nType=configfs\n",
 		"boot.mount":                         plain + "Before=local-fs.target\n[Mount]\nWhat=/dev/boot\nWhere=/boot\n",
 		"var-lib-assent-guard.mount":         plain + "Before=local-fs.target\n[Mount]\nWhat=/dev/audit\nWhere=/var/lib/assent/guard\n",
 		"systemd-tmpfiles-setup-dev.service": plain + one,
