@@ -62,7 +62,10 @@ func job(ctx context.Context, t *test, o options) error {
 	t.step("no unit has a way out of what it is for", t.confined(ctx, b))
 	t.step("the box was left alone", t.idle(ctx, b, o))
 	t.journal(ctx, b, "first")
-	t.step("the box switches itself off in order", b.off(ctx))
+	if t.step("somebody asked until the plug was pulled", t.work(ctx, b, "Study")) {
+		t.pulled = 1
+	}
+	b.pull()
 	pressed := frames.Pressed{To: netip.AddrPortFrom(netip.MustParseAddr(routerIP), uint16(t.searchPort)), After: asked.pressed}
 	return t.unlisted(b, pressed)
 }

@@ -55,58 +55,65 @@ func cutsPart(ctx context.Context, t *test, _ options) error {
 }
 
 // starts switches the box on again and again, each time after its plug was pulled while somebody asked, and each time beside the
-// bare system. One of these starts finds settings that cannot be read.
+// bare system. One of these starts finds settings that cannot be read. The first plug is pulled by the job.
 func starts(ctx context.Context, t *test, _ options) error {
 	var ours, bare []time.Duration
 	good := 0
-	known := control.Record{}
-	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
-	for n := range plugs + 1 {
+	for n := t.pulled; n <= plugs; n++ {
 		if n == 2 {
 			if err := fat.Replace(t.card, card.Boot, "assent.toml", []byte(brokenWords)); err != nil {
 				return err
 			}
 		}
-		name := fmt.Sprintf("start-%d", n)
-		b, err := t.switchOn(ctx, setup{name: name, card: t.card, bios: t.bios, layer: t.layer})
+		took, ok, err := t.start(ctx, n)
 		if err != nil {
 			return err
 		}
-		took, err := b.ready(ctx, roles()...)
-		if err != nil {
-			b.pull()
-			return fmt.Errorf("%s: %w; the console's last words:\n%s", name, err, b.Last())
-		}
-		t.say(fmt.Sprintf("%s: ready %.1f s after the kernel's start", name, took.Seconds()))
 		ours = append(ours, took)
-		if n > 0 {
-			v, err := b.record(ctx, known)
-			if t.step(fmt.Sprintf("after cut %d the record is %s with %d records and all %d seals and %d calls that phones know of", n, v.Status, v.Records, len(known.Seals), len(known.Done)), err) {
-				good++
-			}
+		if ok {
+			good++
 		}
-		if n == 2 {
-			t.step("settings that cannot be read are told, and the last good ones are in force", t.noticed(ctx, b))
+		took, err = t.bareStart(ctx, n)
+		if err != nil {
+			return err
 		}
-		t.journal(ctx, b, name)
-		if n < plugs {
-			err = t.work(ctx, b, []string{"Hall", "Garden", "Attic"}[n], &known, random)
-			t.step("somebody asked until the plug was pulled", err)
-		}
-		b.pull()
-		if n < plugs {
-			took, err := t.bareStart(ctx, n)
-			if err != nil {
-				return err
-			}
-			bare = append(bare, took)
-		}
+		bare = append(bare, took)
 	}
 	t.figure("image/power_cuts_ok", float64(good), "cuts", plugs, true)
 	slices.Sort(ours)
 	slices.Sort(bare)
 	t.figure("image/boot_vs_bare", ours[len(ours)/2].Seconds()/bare[len(bare)/2].Seconds(), "ratio", maxVersus, false)
 	return t.compressed()
+}
+
+// start switches the box on after n cuts, looks at its record and has somebody ask until the plug is pulled; after the last cut it
+// switches itself off instead. It reports how long the start took and whether the record is as it should be after a cut.
+func (t *test) start(ctx context.Context, n int) (took time.Duration, ok bool, err error) {
+	name := fmt.Sprintf("start-%d", n)
+	b, err := t.switchOn(ctx, setup{name: name, card: t.card, bios: t.bios, layer: t.layer})
+	if err != nil {
+		return 0, false, err
+	}
+	defer b.pull()
+	took, err = b.ready(ctx, roles()...)
+	if err != nil {
+		return 0, false, fmt.Errorf("%s: %w; the console's last words:\n%s", name, err, b.Last())
+	}
+	t.say(fmt.Sprintf("%s: ready %.1f s after the kernel's start", name, took.Seconds()))
+	if n > 0 {
+		v, err := b.record(ctx, t.known)
+		ok = t.step(fmt.Sprintf("after cut %d the record is %s with %d records and all %d seals and %d calls that phones know of", n, v.Status, v.Records, len(t.known.Seals), len(t.known.Done)), err)
+	}
+	if n == 2 {
+		t.step("settings that cannot be read are told, and the last good ones are in force", t.noticed(ctx, b))
+	}
+	t.journal(ctx, b, name)
+	if n == plugs {
+		t.step("the box switches itself off in order", b.off(ctx))
+	} else {
+		t.step("somebody asked until the plug was pulled", t.work(ctx, b, []string{"Hall", "Garden", "Attic"}[n]))
+	}
+	return took, ok, nil
 }
 
 // bareStart starts the same card's system with none of Assent in it.
@@ -158,8 +165,9 @@ func (t *test) noticed(ctx context.Context, b *box) error {
 	return nil
 }
 
-// work lets a new phone of that name ask and somebody press, and returns at a random moment of that. known grows by what the phone hears.
-func (t *test) work(ctx context.Context, b *box, name string, known *control.Record, random *rand.Rand) error {
+// work lets a new phone of that name ask and somebody press, and pulls the plug at a random moment of that. What the
+// phone hears is noted.
+func (t *test) work(ctx context.Context, b *box, name string) error {
 	p, err := t.pair(ctx, b, name)
 	if err != nil {
 		return err
@@ -169,14 +177,14 @@ func (t *test) work(ctx context.Context, b *box, name string, known *control.Rec
 	done := make(chan error, 1)
 	heard := make(chan heard, 64)
 	go func() { done <- p.insist(ctx, heard) }()
-	after := time.Duration(15000+random.IntN(30000)) * time.Millisecond
+	after := time.Duration(15000+rand.IntN(30000)) * time.Millisecond
 	t.say(fmt.Sprintf("the plug is pulled in %.1f s", after.Seconds()))
 	timer := time.NewTimer(after)
 	defer timer.Stop()
 	for {
 		select {
 		case h := <-heard:
-			h.add(known)
+			h.add(&t.known)
 		case err := <-done:
 			return fmt.Errorf("the phone gave up: %w", err)
 		case <-timer.C:
@@ -184,7 +192,7 @@ func (t *test) work(ctx context.Context, b *box, name string, known *control.Rec
 			for {
 				select {
 				case h := <-heard:
-					h.add(known)
+					h.add(&t.known)
 				default:
 					return nil
 				}

@@ -41,6 +41,8 @@ type test struct {
 	site              *websearchtest.Site
 	cut               bool // the audit's own machine had its turn
 	searchPort        int
+	pulled            int            // times that the plug was pulled while somebody asked
+	known             control.Record // what phones heard by then
 
 	mu     sync.Mutex // guards all below
 	wrong  []string
