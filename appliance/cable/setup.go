@@ -44,10 +44,16 @@ type attribute struct{ name, value string }
 // description is the disk. The vendor and product are the Linux Foundation's for gadgets like this.
 func description() []attribute {
 	return []attribute{
-		{"idVendor", "0x1d6b"}, {"idProduct", "0x0104"},
-		{english + "/manufacturer", "Assent"}, {english + "/product", "Record, read-only"}, {english + "/serialnumber", "1"},
+		{"idVendor", "0x1d6b"},
+		{"idProduct", "0x0104"},
+		{english + "/manufacturer", "Assent"},
+		{english + "/product", "Record, read-only"},
+		{english + "/serialnumber", "1"},
 		{config + "/" + english + "/configuration", "Record, read-only"},
-		{lun + "/ro", "1"}, {lun + "/removable", "1"}, {lun + "/cdrom", "0"}, {lun + "/inquiry_string", "Assent  Record          1"},
+		{lun + "/ro", "1"},
+		{lun + "/removable", "1"},
+		{lun + "/cdrom", "0"},
+		{lun + "/inquiry_string", "Assent  Record          1"},
 	}
 }
 

@@ -16,7 +16,8 @@ func TestCableSaysWhatToDoAtTheBox(t *testing.T) {
 	}{
 		{"offered", wire.Downstream{Type: wire.TypeCable, Data: wire.CableOffer{Seconds: 300}}, 0, "for 5 minutes: hold both of its buttons", ""},
 		{
-			"refused", wire.Downstream{Type: wire.TypeError, Data: wire.Error{Code: "not_allowed", Message: "only the owner may\x1b[31m"}},
+			"refused",
+			wire.Downstream{Type: wire.TypeError, Data: wire.Error{Code: "not_allowed", Message: "only the owner may\x1b[31m"}},
 			exitBad, "", `only the owner may\x1b[31m`,
 		},
 	} {
