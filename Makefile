@@ -12,7 +12,7 @@ ARGS ?=
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E)
 PANELS ?= bin/panels.png
 # What goes through very many faults, and through only some of them under the race detector.
-THOROUGH := ./appliance/audit ./appliance/stick/fat
+THOROUGH := ./appliance/audit ./appliance/stick/fat ./confirm
 
 .PHONY: help run demo test check fuzz bench hil image verify-repro boot-test panels build setup clean
 
