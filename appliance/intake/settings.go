@@ -18,6 +18,7 @@ import (
 const (
 	lastGood = "assent.toml"
 	seenFile = "dropped.sha256" // of the drop that lastGood was taken from, or that lastGood has replaced since
+	askTime  = "network-time"   // where it is, the owner chose that the box asks the network for the time
 )
 
 // Source says where the settings in force come from.
@@ -151,10 +152,20 @@ func keep(store Dir, content []byte, digest [sha256.Size]byte) (problem string) 
 	return ""
 }
 
-// Publish puts the settings in force into the directory where all roles read them.
+// Publish puts the settings in force into the directory where all roles read them, and beside them a file for the unit that asks
+// for the time, if it may: to start a program that reads the settings would take a slow box seconds.
 func (s Settings) Publish(d Dir) error {
-	return replace(d, lastGood, func(f File) error {
-		_, err := f.WriteAt(s.Config.Encode(), 0)
+	if err := d.Remove(askTime); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
-	})
+	}
+	write := func(name string, content []byte) error {
+		return replace(d, name, func(f File) error {
+			_, err := f.WriteAt(content, 0)
+			return err
+		})
+	}
+	if err := write(lastGood, s.Config.Encode()); err != nil || !s.Config.Box.NetworkTime {
+		return err
+	}
+	return write(askTime, []byte("the owner chose box.network_time\n"))
 }

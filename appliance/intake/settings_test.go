@@ -199,3 +199,22 @@ func TestTheMachineSaysTheRest(t *testing.T) {
 		}
 	}
 }
+
+func TestWhoMayAskForTheTime(t *testing.T) {
+	at := t.TempDir()
+	published, closer, err := intake.OpenDir(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closer.Close() })
+	for _, chosen := range []bool{false, true, true, false} {
+		c := config.Default()
+		c.Box.NetworkTime = chosen
+		if err := (intake.Settings{Config: c}).Publish(published); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(at, "network-time")); (err == nil) != chosen {
+			t.Errorf("chosen %v, and the unit that asks sees: %v", chosen, err)
+		}
+	}
+}

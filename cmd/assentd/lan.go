@@ -18,15 +18,3 @@ func addressRole(ctx context.Context, e env) error {
 	}
 	return lan.Follow(ctx, box.At(e.config.Paths.Runtime).Address, e.log, l.Ready)
 }
-
-// networkTime ends well where the owner chose that the box asks the network for the time. Units that do have it as their
-// condition.
-func networkTime(_ context.Context, e env) error {
-	if len(e.args) != 0 {
-		return usageError("network-time takes nothing but -config")
-	}
-	if !e.config.Box.NetworkTime {
-		return unclearError("box.network_time is off: nobody chose that the box asks for the time")
-	}
-	return nil
-}

@@ -14,15 +14,14 @@
 //	assentd address        notes where on the LAN phones reach the box
 //	assentd expand         gives the data partition the rest of the card
 //	assentd good           tells the boot loader that this start was a good one
-//	assentd network-time   ends well where the owner chose that the box asks the network for the time
 //	assentd panel-test     walks whoever has wired the box through its display, buttons and lamp
 //	assentd check-config   prints the effective configuration
 //	assentd version
 //
 // Every role takes -config FILE. Sockets come from systemd where it passes them (LISTEN_FDNAMES guard, export, courier, phones, plain),
 // and are made where the configuration says otherwise. Exit status: 0 ended as told, 1 failed, 2 could not tell
-// (panel-test, where the guard runs or nobody answers; network-time, where it was not chosen; stick, where
-// the box itself uses it; gadget-setup and cable, where the board has no port for it), 3 wrong usage.
+// (panel-test, where the guard runs or nobody answers; stick, where the box itself uses it; gadget-setup and cable, where the board
+// has no port for it), 3 wrong usage.
 package main
 
 import (
@@ -60,7 +59,6 @@ what systemd starts on a box:
   address            notes where phones reach the box
   expand             gives the data partition the rest of the card
   good               tells the boot loader that this start was a good one
-  network-time       ends well where the owner chose to ask the network for the time
 
 for people:
   panel-test         tries display, buttons and lamp, and asks what you see
@@ -85,7 +83,7 @@ type env struct {
 }
 
 func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
-	roles := map[string]role{"gateway": gatewayRole, "guard": guardRole, "courier": courierRole, "worker": workerRole, "stick": stickRole, "gadget-setup": gadgetSetUp, "cable": cableRole, "usb-authorise": usbAuthorise, "settings": settingsRole, "import": importRole, "model": modelRole, "address": addressRole, "expand": expandRole, "good": goodRole, "network-time": networkTime, "panel-test": panelTest, "check-config": checkConfig, "version": version}
+	roles := map[string]role{"gateway": gatewayRole, "guard": guardRole, "courier": courierRole, "worker": workerRole, "stick": stickRole, "gadget-setup": gadgetSetUp, "cable": cableRole, "usb-authorise": usbAuthorise, "settings": settingsRole, "import": importRole, "model": modelRole, "address": addressRole, "expand": expandRole, "good": goodRole, "panel-test": panelTest, "check-config": checkConfig, "version": version}
 	if len(args) > 0 && slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
 		fmt.Fprint(stdout, usage)
 		return 0

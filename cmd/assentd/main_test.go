@@ -18,7 +18,6 @@ func TestCommandLine(t *testing.T) {
 		return path
 	}
 	good := write("good.toml", "[turn]\nproposals = 4\n")
-	timed := write("timed.toml", "[box]\nnetwork_time = true\n")
 	nowhere := write("nowhere.toml", "[panel]\nbus = \"nowhere\"\n")
 	roomy := write("roomy.toml", "[audit]\nquota_mb = 500\n")
 	bad := write("bad.toml", "[panel]\nauto_approve = true\n")
@@ -46,8 +45,6 @@ func TestCommandLine(t *testing.T) {
 		{"a worker of no class", []string{"worker", "-config", good, "root"}, 3, "", "worker takes one class"},
 		{"settings of two files", []string{"settings", "-config", good, "a", "b"}, 3, "", "at most one file"},
 		{"an import with arguments", []string{"import", "-config", good, "/dev/sda"}, 3, "", "takes nothing but -config"},
-		{"the time of a network that nobody chose", []string{"network-time", "-config", good}, 2, "", "nobody chose"},
-		{"the time of a network that was chosen", []string{"network-time", "-config", timed}, 0, "", ""},
 		{"a cable with arguments", []string{"cable", "-config", good, "/dev/sda"}, 3, "", "takes nothing but -config"},
 		{"a gadget with arguments", []string{"gadget-setup", "-config", good, "hid"}, 3, "", "takes nothing but -config"},
 		{"a gadget on a PC", []string{"gadget-setup", "-config", good}, 1, "", "no user assent-export"},
