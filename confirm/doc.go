@@ -25,7 +25,7 @@
 // A loose contact presses, too. Three presses within a minute that no finger has a reason for (on the idle screen, NEXT REQUEST or an
 // outcome, too early or too long on a page) make the button doubtful until ten minutes have passed without another: a card then asks
 // for 2 to 4 taps before the hold, as it does on a display that cannot be read back, in the dwell, and where this card alone met
-// such presses. Two wrong numbers end it. A tap, a pause and a hold are all that a card of one page takes: there, a contact that
+// such presses. Two wrong numbers end it; the number, the hold and its release, all done well, end the doubt. A tap, a pause and a hold are all that a card of one page takes: there, a contact that
 // goes bad as the card comes may still be taken for a finger.
 //
 // While nothing else needs the glass it shows what the box has to say (Bulletin), until a press turns its pages and closes it; that

@@ -67,11 +67,18 @@ func (m *machine) suspicious(at time.Duration) {
 // doubted reports whether the button is doubtful, at least as far as the card in front goes.
 func (m *machine) doubted() bool { return m.doubt.until != 0 || m.front.wary }
 
+// clearDoubt ends the doubt: the number of taps, the hold and its release are what a finger does and a loose contact hardly ever.
+func (m *machine) clearDoubt() {
+	if m.doubt.until != 0 {
+		m.idleRev++
+	}
+	m.doubt = doubt{}
+}
+
 // fadeDoubt ends the doubt after a time in which nothing was odd.
 func (m *machine) fadeDoubt() {
 	if m.doubt.until != 0 && m.now.mono >= m.doubt.until {
-		m.doubt = doubt{}
-		m.idleRev++
+		m.clearDoubt()
 	}
 }
 

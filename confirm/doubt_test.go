@@ -120,3 +120,38 @@ func (b *box) transitions() []confirm.Transition {
 	defer b.mu.Unlock()
 	return append([]confirm.Transition(nil), b.journal...)
 }
+
+// TestOneChallengeEndsTheDoubt: whoever was only impatient gives the number of taps once, and not for ten minutes.
+func TestOneChallengeEndsTheDoubt(t *testing.T) {
+	inBox(t, func(b *box) {
+		for range 3 {
+			b.hands.Tap(approve)
+			b.hands.Wait(2 * time.Second)
+		}
+		r := request(1)
+		p := b.ask(r)
+		b.reach()
+		b.read(r)
+		b.hands.Tap(approve)
+		b.hands.Wait(100 * time.Millisecond)
+		for n, word := range map[int]string{2: "TAP 2 TIMES", 3: "TAP 3 TIMES", 4: "TAP 4 TIMES"} {
+			if b.panel.Glass() == screen.DrawNotice(word, "wait, then hold", "too many presses") {
+				for range n {
+					b.hands.Tap(approve)
+				}
+				break
+			}
+		}
+		if !b.passed(confirm.StateChallenge) {
+			t.Fatal("three presses without a reason ask for no taps; this test is in vain")
+		}
+		b.hands.Wait(2500 * time.Millisecond) // the series ends, and the page is read again
+		b.hands.Hold(approve, fullHold)
+		p.want(confirm.Approved)
+		b.hands.Wait(3 * time.Second)
+		if want := (screen.Idle{Shift: int(b.clock.Boot() / time.Minute)}); b.panel.Glass() != screen.DrawIdle(want) {
+			t.Error("the idle screen still speaks of too many presses")
+		}
+		b.grant(request(2))
+	})
+}

@@ -35,3 +35,10 @@ func TestGalleryHasEveryNotice(t *testing.T) {
 		}
 	}
 }
+
+// TestDoubtIsReadable: both of its rows are shown only if both fit the small face.
+func TestDoubtIsReadable(t *testing.T) {
+	if !screen.FitsIdle(doubtNote, doubtHint) {
+		t.Errorf("%q and %q do not fit the idle screen", doubtNote, doubtHint)
+	}
+}

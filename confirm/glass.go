@@ -135,7 +135,7 @@ func (m *machine) render(l look) (device.Frame, error) {
 	idle := m.idle
 	idle.Shift, idle.Frozen, idle.Large = l.shift, m.frozen, m.large
 	if m.doubt.until != 0 && idle.Note == "" {
-		idle.Note, idle.Hint = "BUTTON TROUBLE?", "IT ASKS FOR TAPS"
+		idle.Note, idle.Hint = doubtNote, doubtHint
 	}
 	return screen.DrawIdle(idle), nil
 }
@@ -148,10 +148,16 @@ func (m *machine) doneHint() string {
 	return "LET GO"
 }
 
+// What the idle screen says while the button is doubtful. It is true of a bad contact and of somebody without patience.
+const (
+	doubtNote = "too many presses:"
+	doubtHint = "cards ask for taps"
+)
+
 // challengeLines says what to do after the taps, and why they are asked for where that is new.
 func (m *machine) challengeLines() []string {
 	if m.front != nil && m.doubted() && m.kit.readsBack && m.rules.Dwell == 0 {
-		return []string{"then wait", "button trouble?"}
+		return []string{"wait, then hold", "too many presses"}
 	}
 	return []string{"then wait"}
 }

@@ -211,6 +211,9 @@ func (m *machine) complete() {
 
 // approve ends the card as approved, by the press that began at pressed.
 func (m *machine) approve(pressed time.Duration) {
+	if m.challenge.passed {
+		m.clearDoubt()
+	}
 	m.end(Decision{
 		Outcome: Approved, Pressed: pressed, Completed: m.hold.completed, Expires: m.hold.expires, Mode: m.mode(),
 	})

@@ -365,6 +365,9 @@ func (j *judge) approved(tag uint8, d Decision, digest [32]byte, now instant) {
 	read := f.lastAck + j.rules.onGlass(wordsOf(f.pages-1))
 	check(f.lastAck > j.slept && f.lastAck == j.glass.since, "the last page was drawn before the box slept")
 	check(j.kit.readsBack && j.rules.Dwell == 0 && now.mono >= j.doubted || j.passed, "nobody gave the number of taps")
+	if j.passed { // as a finger does
+		j.odd, j.doubted = [doubts]time.Duration{}, 0
+	}
 	check(d.ScreenDigest == digest && d.Shown == f.lastAck, "the decision tells of another screen")
 
 	e := l.edges

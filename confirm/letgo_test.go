@@ -99,7 +99,7 @@ func TestPressesWithoutAReasonAreNoticed(t *testing.T) {
 		if n := b.noticed(confirm.ButtonDoubted); n != 1 {
 			t.Errorf("noticed %d times", n)
 		}
-		want := screen.Idle{Note: "BUTTON TROUBLE?", Hint: "IT ASKS FOR TAPS", Shift: int(b.clock.Boot() / time.Minute)}
+		want := screen.Idle{Note: "too many presses:", Hint: "cards ask for taps", Shift: int(b.clock.Boot() / time.Minute)}
 		if b.panel.Glass() != screen.DrawIdle(want) {
 			t.Error("the idle screen says nothing")
 		}

@@ -45,7 +45,7 @@ func DrawIdle(i Idle) device.Frame {
 	case i.Frozen:
 		small("HOLD BOTH BUTTONS", 0, small2, lit)
 		small("3 S TO RELEASE", 0, small3, lit)
-	case i.Hint != "" && fitsSmall(i.Note, idleWidth/smallPitch) && fitsSmall(i.Hint, idleWidth/smallPitch):
+	case i.Hint != "" && FitsIdle(i.Note, i.Hint):
 		small(i.Note, 0, small2, lit)
 		small(i.Hint, 0, small3, lit)
 	case i.Phones == 0:
@@ -55,6 +55,12 @@ func DrawIdle(i Idle) device.Frame {
 		drawRow(&f, shorten(i.Note, idleWidth/column), 0, small2-1, 1, 1)
 	}
 	return wander(f, i.Shift)
+}
+
+// FitsIdle reports whether a note and its hint can both be drawn on the idle screen. If not, the note alone is, cut to one row.
+func FitsIdle(note, hint string) bool {
+	const most = idleWidth / smallPitch
+	return fitsSmall(note, most) && fitsSmall(hint, most)
 }
 
 // drawIdleLarge has room for what matters most: a note with what to do about it, or the state and the head code.

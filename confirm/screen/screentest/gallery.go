@@ -67,6 +67,7 @@ func idle() []Screen {
 		draw("idle-full", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "the record is full:", Hint: "hold both buttons 3s"}),
 		draw("idle-lost", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "record not written:", Hint: "restart the box"}),
 		draw("idle-damaged", screen.Idle{Today: 3, Note: "record is damaged:", Hint: "hold both buttons 3s"}),
+		draw("idle-doubt", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "too many presses:", Hint: "cards ask for taps"}),
 		draw("idle-unpaired", screen.Idle{HeadCode: head, Shift: 40}),
 		draw("idle-frozen", screen.Idle{Today: 12, HeadCode: head, Phones: 2, Frozen: true, Shift: 20}),
 		draw("idle-large", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Large: true}),
@@ -204,7 +205,7 @@ func reading() ([]Screen, error) {
 		{"reading-done", screen.DrawReading(last, 29*time.Second, true, true, 1, "LET GO")},
 		{"reading-dwelt", screen.DrawReading(last, 29*time.Second, true, true, 1, "TAP NOW")},
 		{"challenge", screen.DrawNotice("TAP 3 TIMES", "then wait")},
-		{"challenge-trouble", screen.DrawNotice("TAP 3 TIMES", "then wait", "button trouble?")},
+		{"challenge-trouble", screen.DrawNotice("TAP 3 TIMES", "wait, then hold", "too many presses")},
 	}, nil
 }
 
