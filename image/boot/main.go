@@ -1,7 +1,7 @@
 // Command boot boots the image that people flash, in an emulator, and does with it what people do: it writes a card with assent
 // flash, switches the box on, pairs a phone, asks, reads the card on the glass, presses the simulated buttons, is answered with
 // citations, copies the record onto a stick and verifies it, looks from inside each unit for a way out, records every frame that
-// the box sends, and pulls the plug. `make boot-test` runs it, after make image.
+// the box sends, reads the record over a cable, and pulls the plug. `make boot-test` runs it, after make image.
 //
 // The tested card is the image but for one file: the kernel's, which in the test variant starts the test's agent from a disk beside
 // the card (packages layer, agent). That this is the only difference is tested too, and that the image as it is shipped takes no
@@ -56,7 +56,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&o.dir, "out", "bin/boot-test", "leave what is to be kept in this `folder`")
 	flags.DurationVar(&o.limit, "limit", 25*time.Minute, "end everything after this `time`")
 	flags.DurationVar(&o.idle, "idle", 2*time.Minute, "listen to the idle box for this `time`")
-	flags.StringVar(&o.only, "only", "", "do only this `part`: job, cuts, starts, shipped, slots or faults")
+	flags.StringVar(&o.only, "only", "", "do only this `part`: job, cuts, starts, shipped, slots, faults or cable")
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 || o.only != "" && parts()[o.only] == nil {
 		return 3
 	}
@@ -80,7 +80,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 type part func(ctx context.Context, t *test, o options) error
 
 func parts() map[string]part {
-	return map[string]part{"job": job, "cuts": cutsPart, "starts": starts, "shipped": shipped, "slots": rollback, "faults": faults}
+	return map[string]part{"job": job, "cuts": cutsPart, "starts": starts, "shipped": shipped, "slots": rollback, "faults": faults, "cable": cablePart}
 }
 
 // try prepares everything and does the parts.
@@ -108,7 +108,7 @@ func try(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	// What is left measures nothing, so that two machines may share the processor.
 	var rest errgroup.Group
 	rest.SetLimit(2)
-	for _, name := range []string{"slots", "shipped", "faults"} {
+	for _, name := range []string{"slots", "shipped", "faults", "cable"} {
 		rest.Go(func() error { return t.part(ctx, name, o) })
 	}
 	if err := rest.Wait(); err != nil {

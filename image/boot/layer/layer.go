@@ -27,13 +27,14 @@ func modules() []string { return []string{"gpio_sim", "i2c_dev", "vhci_hcd", "i2
 // Program is one that is built from the project and put on the disk.
 type Program struct{ Name, Package string }
 
-// Make makes the disk as a file in dir and returns its path. cache holds what was downloaded.
-func Make(ctx context.Context, cache, dir string, programs []Program, say func(string)) (string, error) {
+// Make makes the disk as a file in dir and returns its path. cache holds what was downloaded; more are modules that only some starts
+// have.
+func Make(ctx context.Context, cache, dir string, programs []Program, say func(string), more ...string) (string, error) {
 	lock, err := kernel.Locked()
 	if err != nil {
 		return "", err
 	}
-	k, err := kernel.Get(ctx, cache, lock, modules(), say)
+	k, err := kernel.Get(ctx, cache, lock, append(modules(), more...), say)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", emulator.ErrUntried, err)
 	}
