@@ -157,7 +157,8 @@ func (b *box) readDisk(ctx context.Context) error {
 	if _, err := b.agent.Run(ctx, "umount", pcMount); err != nil {
 		return err
 	}
-	if _, err := b.agent.Run(ctx, "mount", "-t", "vfat", "-o", "rw", "/dev/sda", pcMount); err == nil {
+	// -w: or else mount falls back to reading.
+	if _, err := b.agent.Run(ctx, "mount", "-t", "vfat", "-w", "/dev/sda", pcMount); err == nil {
 		return errors.New("the PC can mount it to write to it")
 	}
 	return nil
