@@ -67,6 +67,8 @@ func idle() []Screen {
 		draw("idle-full", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "the record is full:", Hint: "hold both buttons 3s"}),
 		draw("idle-lost", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "record not written:", Hint: "restart the box"}),
 		draw("idle-damaged", screen.Idle{Today: 3, Note: "record is damaged:", Hint: "hold both buttons 3s"}),
+		draw("idle-stick", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "copy record to stick", Hint: "hold both buttons 3s"}),
+		draw("idle-copying", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "copying: 42 of 100", Hint: "leave the stick in"}),
 		draw("idle-doubt", screen.Idle{Today: 3, HeadCode: head, Phones: 2, Note: "too many presses:", Hint: "cards ask for taps"}),
 		draw("idle-unpaired", screen.Idle{HeadCode: head, Shift: 40}),
 		draw("idle-frozen", screen.Idle{Today: 12, HeadCode: head, Phones: 2, Frozen: true, Shift: 20}),
@@ -117,10 +119,12 @@ func admin() ([]Screen, error) {
 		large             bool
 	}{
 		{"admin", "Pair this phone", "2074 8813 5561\nbecomes owner", []string{"Anna's phone"}, 0, false},
-		{"admin-hold", "Release the freeze", "requests wait for a press again", nil, 0.4, false},
+		{"admin-hold", "Unfreeze", "Let requests be approved again", nil, 0.4, false},
 		{"admin-log", "Begin a new log?", "The damaged one is kept aside", nil, 0, false},
 		{"admin-long", "Add a tool (review)", "pi.hole", nil, 0, false},
-		{"admin-pages", "Export the record?", "to the stick KITCHEN, with the texts of all requests", nil, 0, false},
+		{"admin-copy", "Copy all the record", "to stick KITCHEN, 31 GB", nil, 0, false},
+		{"admin-cable", "Copy all the record", "over the USB cable, read-only", nil, 0, false},
+		{"admin-pages", "Make room?", "Delete its oldest 1/4. Is a copy checked on a PC?", nil, 0, false},
 		{"admin-large", "Pair this phone", "2074 8813 5561\nbecomes adult", []string{"Anna's phone"}, 0, true},
 	} {
 		pages, err := screen.AdminPages(a.title, a.text, a.large, a.phone...)
