@@ -412,7 +412,9 @@ func TestCopyIsMadeBesideWhatHasItsName(t *testing.T) {
 // taken is a medium that has something of every name.
 type taken struct{ export.Volume }
 
-func (taken) Rename(_, to string) error { return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist} }
+func (taken) Rename(_, to string) error {
+	return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
+}
 
 func TestMediumThatHasEveryName(t *testing.T) {
 	vol, dir := quick(t)
