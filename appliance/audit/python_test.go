@@ -335,7 +335,7 @@ func TestTheSecondVerifierAsACommand(t *testing.T) {
 		"kept by a phone": {[]string{"rollback", "--anchor", "kept.txt"}, 2, "rolled back"},
 		"and held":        {[]string{"press", "--anchor", "kept.txt"}, 0, "verdict: intact\n"},
 		"a noted head":    {[]string{"calls", "--head", list[0].Head[:4] + "-" + strings.ToLower(list[0].Head[4:])}, 0, "verdict: intact\n"},
-		"another head":    {[]string{"calls", "--head", "ZZZZ-ZZZZ"}, 2, "problem: the head ZZZZZZZZ is not in this log"},
+		"another head":    {[]string{"calls", "--head", "ZZZZ-ZZZZ"}, 2, "problem: no record has the code ZZZZZZZZ"},
 		"no head":         {[]string{"calls", "--head", "12345"}, 3, "8 characters"},
 		"withheld":        {[]string{"withheld", "--withheld"}, 0, "verdict: intact, but 1 literal text was left out of this copy, as --withheld accepts\n"},
 		"it says nothing": {[]string{"withheld"}, 2, "verdict: incomplete"},

@@ -300,7 +300,7 @@ func (v *verifier) finish() {
 		return
 	}
 	if !v.sawHead {
-		v.problem(Incomplete, AboutKept, end, fmt.Sprintf("the head %s is not in this log: it was rolled back, or is another box's", v.o.Head))
+		v.problem(Incomplete, AboutKept, end, fmt.Sprintf("no record has the code %s: check that it was copied rightly; if it was, the log was rolled back or is another box's", v.o.Head))
 		return
 	}
 	v.report.Withheld = len(v.missing)

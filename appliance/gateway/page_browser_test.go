@@ -121,6 +121,7 @@ func (a *actor) run(ctx context.Context, q conversation.Turn, emit conversation.
 			{Status: "rejected", Stage: "parse", Code: "malformed_call"},
 			{Capability: "web.search", Status: "rejected", Stage: "policy", Code: "cool_down", RetryIn: 120},
 			{Capability: "web.search", Status: "expired_unseen", Stage: "confirm"},
+			{Capability: "web.search", Status: "rejected", Stage: "confirm", Code: "display_unavailable"},
 			{Capability: "web.search", Status: "unknown", Stage: "execute", Code: "interrupted"},
 		} {
 			result(o)

@@ -35,7 +35,7 @@ func (g *guard) pair(ctx context.Context, m *ipc.Pair) *ipc.PairReply {
 	}
 	if !g.desk.CheckPairingCode(m.Code) {
 		g.noteFrom(ctx, source{}, audit.KindClaim, uint8(audit.ClaimProtocol), audit.Claim{From: audit.ByGateway, Class: audit.ClaimProtocol, Code: codePairingClosed})
-		return notPaired(codePairingClosed, "this is not the code on the box's display; hold both buttons there for three seconds and read it again")
+		return notPaired(codePairingClosed, "this is not the code on the box's display; read it again; if it is gone, hold both buttons there for three seconds")
 	}
 	if err := g.phones.check(m.Name, m.Key); err != nil {
 		return notPaired(codePairingName, err.Error())

@@ -75,6 +75,9 @@ func (h *house) closeNotice() {
 
 func (h *house) notes(note, hint string) bool {
 	h.t.Helper()
+	if !screen.FitsIdle(note, hint) {
+		h.t.Errorf("%q and %q do not fit the idle screen", note, hint)
+	}
 	h.hands.Wait(31 * time.Second)
 	return h.idle(ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{}).HeadCode, note, hint, ask[*ipc.Status](h, h.gateway, &ipc.StatusRequest{}).Phones)
 }
@@ -145,7 +148,7 @@ func TestRecordIsCopiedOntoAStick(t *testing.T) {
 		}
 		h.closeNotice()
 		h.turn(p, ipc.ID{2}) // the record goes on, and the copy's code stays the copy's
-		if !h.notes("copied: code "+code, "pull the stick out") || h.status().HeadCode == code {
+		if !h.notes("copy code "+code, "pull the stick out") || h.status().HeadCode == code {
 			t.Error("the idle screen does not say that it is copied, and the copy's own code")
 		}
 		for _, log := range found {
@@ -154,7 +157,7 @@ func TestRecordIsCopiedOntoAStick(t *testing.T) {
 			}
 		}
 		pull()
-		if h.notes("copied: code "+code, "pull the stick out") {
+		if h.notes("copy code "+code, "pull the stick out") {
 			t.Error("a stick that is out is still spoken of")
 		}
 		exports, acts := h.exports()

@@ -50,7 +50,7 @@ func wordsOf(p ipc.StickProblem) words {
 // on, so the code on the idle screen is soon another. That it was read back is the word of what wrote it; only a computer proves it.
 func wordsOfCopy(r export.Report) words {
 	code := r.Log.Head.Code()
-	w := words{"copied: code " + code, "pull the stick out", "Safe to remove. Copy read back, code " + code + ". Check it with that code on a PC."}
+	w := words{"copy code " + code, "pull the stick out", "Safe to remove. Copy read back, code " + code + ". Check it with that code on a PC."}
 	if r.Log.Status != audit.Intact {
 		w.full = "Safe to remove. The record is on the stick as it is: " + r.Log.Status.String() + ". Code " + code + ". It is evidence: the box keeps its own."
 	}

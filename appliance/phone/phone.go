@@ -65,7 +65,7 @@ type Client struct {
 func Dial(ctx context.Context, address string, tlsConfig *tls.Config) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, fmt.Errorf("phone: %q is not an address such as https://assent.local:8443", address)
+		return nil, fmt.Errorf("phone: %q is not an address such as https://assent.local", address)
 	}
 	origin := u.Scheme + "://" + u.Host
 	u.Scheme = map[string]string{"http": "ws", "https": "wss"}[u.Scheme]

@@ -21,7 +21,7 @@ func (a *app) newPairCmd() *cobra.Command {
 		Short: "Pair this computer with a box, as a phone",
 		Long: "Pair this computer with a box, as a phone. Hold both buttons at the box for 3 seconds; it shows a code. Somebody at the box then has to\n" +
 			"accept this computer by holding both buttons once more, if the box shows the same twelve digits as this command.",
-		Example: "  assent pair https://assent.local:8443 123456",
+		Example: "  assent pair https://assent.local 123456",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := identityFile()

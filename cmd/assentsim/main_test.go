@@ -40,3 +40,21 @@ func TestDrawnPanelIsForThisMachineAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestTerminalIsAskedForBeforeTheBoxStarts(t *testing.T) {
+	t.Setenv("ENGINE", filepath.Join(t.TempDir(), "none"))
+	none, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer none.Close()
+	state := filepath.Join(t.TempDir(), "state")
+	var out, errs bytes.Buffer
+	code := run([]string{"run", "-terminal", "-state", state, "-scripted", "-listen", "127.0.0.1:0", "-panel", "127.0.0.1:0"}, none, &out, &errs)
+	if code != 3 || !strings.Contains(errs.String(), "-terminal needs a terminal") {
+		t.Errorf("exit %d: %s", code, &errs)
+	}
+	if _, err := os.Stat(state); err == nil {
+		t.Error("the box was begun")
+	}
+}

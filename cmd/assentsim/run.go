@@ -28,6 +28,9 @@ func runBox(ctx context.Context, c console, args []string) error {
 	if !isLoopback(p.panel) {
 		return usageError(fmt.Sprintf("-panel %s: who reaches the drawn panel can press its buttons; use 127.0.0.1 or [::1]", p.panel))
 	}
+	if *terminal && !term.IsTerminal(int(c.in.Fd())) {
+		return usageError("-terminal needs a terminal; without it the panel is drawn in a browser")
+	}
 	s, err := start(ctx, c.out, p)
 	if err != nil {
 		return err
@@ -56,9 +59,6 @@ func runBox(ctx context.Context, c console, args []string) error {
 
 func onTerminal(ctx context.Context, c console, g *panel.Glass) error {
 	fd := int(c.in.Fd())
-	if !term.IsTerminal(fd) {
-		return usageError("-terminal needs a terminal")
-	}
 	was, err := term.MakeRaw(fd)
 	if err != nil {
 		return fmt.Errorf("terminal: %w", err)

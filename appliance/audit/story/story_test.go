@@ -373,6 +373,8 @@ func TestEventsThatAreNoCalls(t *testing.T) {
 		{"panic", []audit.Entry{{Payload: audit.Freeze{On: true, By: audit.ByBox, Killed: 2}}}, story.KindFreeze, story.Noted, "Panic: the box was frozen"},
 		{"release", []audit.Entry{{Payload: audit.Freeze{By: audit.ByBox}}}, story.KindFreeze, story.Noted, "The box was released"},
 		{"the panel fails", []audit.Entry{{Payload: audit.Fault{Class: audit.FaultDisplay, Where: "panel"}}}, story.KindFault, story.Failed, "The panel stopped answering"},
+		{"the buttons fail", []audit.Entry{{Payload: audit.Fault{Class: audit.FaultButton, Where: "panel"}}}, story.KindFault, story.Failed, "A button stopped answering"},
+		{"approve is pressed too often", []audit.Entry{{Payload: audit.Fault{Class: audit.FaultButton, Where: "panel", Code: "doubted"}}}, story.KindFault, "", "Approve was pressed too often, so the box asked for taps for a while"},
 		{"a flood", []audit.Entry{{Payload: audit.Suppressed{Of: audit.KindClaim, Count: 9, From: audit.ByGateway}}}, story.KindSuppressed, story.Noted, "9 records were too many to keep"},
 		{"a call cannot be parsed", []audit.Entry{{Payload: audit.Claim{From: audit.ByGateway, Class: audit.ClaimParseFailure, Code: capabilities.CodeTruncated, Slot: 2}}}, story.KindClaim, story.Rejected, "a call that cannot be read"},
 		{"a turn ends", []audit.Entry{{Payload: audit.Claim{From: audit.ByGateway, Class: audit.ClaimTurn, Slot: 2, Offered: []string{"web_search__v1"}}}}, story.KindTurn, story.Noted, "Phone 2 asked a question: no proposal"},

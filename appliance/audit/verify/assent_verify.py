@@ -788,7 +788,7 @@ class Verifier:
         except Malformed as why:
             return self.at_end(f"anchors: {why}", ALTERED)
         if self.want_head:
-            return self.at_end(f"the head {self.want_head} is not in this log: it was rolled back, or is another box's", INCOMPLETE)
+            return self.at_end(f"no record has the code {self.want_head}: check that it was copied rightly; if it was, the log was rolled back or is another box's", INCOMPLETE)
         if self.lost:
             return self.at_end("more blobs are missing at one time than can be accounted for", INCOMPLETE)
         if self.missing and not self.may_withhold:

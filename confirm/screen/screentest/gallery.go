@@ -100,8 +100,8 @@ func bulletins() ([]Screen, error) {
 }
 
 func pairing() []Screen {
-	const code, address = "482 913", "https://192.168.178.23:8443"
-	const long = "https://assent-in-the-kitchen.fritz.box:8443"
+	const code, address = "482 913", "https://192.168.178.23"
+	const long = "https://assent-in-the-kitchen.fritz.box"
 	return []Screen{
 		{"pairing", screen.DrawPairing(code, address, 101*time.Second, false)},
 		{"pairing-qr", screen.DrawPairing(code, address, 106*time.Second, false)},

@@ -22,6 +22,11 @@ const statuses = {
   withdrawn: ['Taken back', 'It was taken back before it was decided. It was not done.'],
 };
 
+// What was refused only once it was with the panel may have been on it already.
+const stages = {
+  confirm: ['Not possible', 'It ended at the box before anybody had decided. It was not done.'],
+};
+
 const codes = {
   malformed_call: 'The model wrote a request that cannot be read.',
   ambiguous_call: 'The model wrote a request that can be read in two ways.',
@@ -57,7 +62,7 @@ const codes = {
 export function outcome(o) {
   // While the box is frozen a banner says so, and what to do; this is what remains of it in the conversation.
   if (o.code === 'frozen' && o.status !== 'unknown') return { title: 'Not done', text: 'The box was frozen.', plain: '' };
-  const [title, plain] = statuses[o.status] ?? ['It ended', 'The box does not say more.'];
+  const [title, plain] = (o.status === 'rejected' && stages[o.stage]) || statuses[o.status] || ['It ended', 'The box does not say more.'];
   const why = codes[o.code] ?? plain; // not o.message, which is written for the model
   const wait = o.retry_in ? ` Ask again in ${seconds(o.retry_in)}.` : '';
   return { title, text: why + wait, plain: why === plain ? '' : plain };
