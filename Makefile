@@ -65,10 +65,10 @@ hil: ## the real drivers and the real panel on the box's kernel, in an emulator 
 	@.ci/setup hil
 	@go run ./image/hil $(ARGS)
 
-image: ## the flashable image, in bin/image/ (needs root), and the program that writes it to a card, bin/assent
+image: ## the flashable image, in bin/image/ (needs root), and bin/assent, which writes it to a card, and bin/assentd
 	@.ci/setup image
 	@mkdir -p bin
-	go build -trimpath -o bin/ ./cmd/assent
+	go build -trimpath -o bin/ ./cmd/assent ./cmd/assentd
 	@$(AS_ROOT) go run ./image/build $(ARGS)
 
 verify-repro: ## build the image a second time, elsewhere and from nothing but the packages, and compare

@@ -159,12 +159,13 @@ func (c Config) With(b []byte) (Config, error) {
 		if errors.As(err, &parse) {
 			return Config{}, fmt.Errorf("line %d: %s", parse.Position.Line, parse.Message)
 		}
-		return Config{}, err
+		return Config{}, c.mistyped(err)
 	}
+	var errs []error
 	if unknown := meta.Undecoded(); len(unknown) > 0 {
-		return Config{}, fmt.Errorf("unknown key %s; run assentd check-config to see the keys", unknown[0])
+		errs = append(errs, fmt.Errorf("unknown key %s; run assentd check-config to see the keys", unknown[0]))
 	}
-	if err := c.Validate(); err != nil {
+	if err := errors.Join(append(errs, c.Validate())...); err != nil {
 		return Config{}, err
 	}
 	return c, nil

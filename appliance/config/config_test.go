@@ -56,6 +56,10 @@ func TestBadFilesAreRefusedWithWhatToDo(t *testing.T) {
 		{"unknown table", "[remote]\nx = 1\n", "unknown key remote"},
 		{"not toml", "[panel\n", "line 2"},
 		{"wrong type", "[turn]\nproposals = \"six\"\n", "turn.proposals"},
+		{"a word for yes", "[panel]\nslow = \"yes\"\n", "panel.slow must be true or false (line 2)"},
+		{"a number in quotation marks", "[turn]\nproposals = \"six\"\n", "turn.proposals must be a number without quotation marks: 1 to 32 (line 2)"},
+		{"text without quotation marks", "[box]\nname = 5\n", "box.name must be text in quotation marks: 1 to 32 bytes (line 2)"},
+		{"two mistakes", "[panel]\nauto_approve = true\n[turn]\nproposals = 0\n", "keys\nturn.proposals must be 1 to 32"},
 		{"out of range", "[turn]\nproposals = 0\n", "turn.proposals must be 1 to 32"},
 		{"a negative time", "[audit]\nliteral_days = -1\n", "audit.literal_days must be 0"},
 		{"a model's path", "[model]\nfile = \"../guard/phones.gguf\"\n", "model.file must be the name of a .gguf file"},
@@ -92,6 +96,18 @@ func TestBadFilesAreRefusedWithWhatToDo(t *testing.T) {
 				t.Fatalf("got %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// Somebody explains the settings on a PC, saves that, and puts it onto the card of a box.
+func TestExplainedSettingsLeaveABoxItsLines(t *testing.T) {
+	box := config.On("raspberrypi,4-model-b")
+	got, err := box.With(config.Default().Explain(config.Default()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(box, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -87,9 +87,12 @@ func bound(s string) float64 {
 }
 
 // Explain returns c as a file in which each setting has a comment that says what it is, what it may be, and what it is by default,
-// which is what standard has.
+// which is what standard has. What is as standard has it is commented out: standard may be that of a PC, which has neither a box's
+// lines nor its port, and a box that was given this file must not lose them.
 func (c Config) Explain(standard Config) []byte {
 	var b bytes.Buffer
+	b.WriteString("# What begins with # and a name is what this machine has by itself. A box has the lines of its board and is open on port 443\n" +
+		"# whatever stands here: take away the # only before what you change.\n\n")
 	section := ""
 	defaults := standard.keys()
 	for i, k := range c.keys() {
@@ -107,9 +110,51 @@ func (c Config) Explain(standard Config) []byte {
 		} else if k.value.Kind() == reflect.Bool {
 			b.WriteString("; true or false")
 		}
-		fmt.Fprintf(&b, "; default %s\n%s = %s\n", inTOML(defaults[i].value), name, inTOML(k.value))
+		standing := inTOML(defaults[i].value)
+		fmt.Fprintf(&b, "; default %s\n", standing)
+		if inTOML(k.value) == standing {
+			b.WriteByte('#')
+		}
+		fmt.Fprintf(&b, "%s = %s\n", name, inTOML(k.value))
 	}
 	return b.Bytes()
+}
+
+// mistyped says in plain words that a value is of the wrong type. The decoder tells of it in no other way than in its text, which is
+// kept where it is another.
+func (c Config) mistyped(err error) error {
+	var line int
+	var name string
+	if _, no := fmt.Sscanf(err.Error(), "toml: line %d (last key %q): incompatible types", &line, &name); no != nil {
+		return err
+	}
+	if kind := c.kindOf(name); kind != "" {
+		return fmt.Errorf("%s must be %s (line %d)", name, kind, line)
+	}
+	return err
+}
+
+// kindOf says what kind of value a setting takes, and what it may be; empty for what is no setting.
+func (c Config) kindOf(name string) string {
+	for _, k := range c.keys() {
+		if k.name != name {
+			continue
+		}
+		kind := "text in quotation marks"
+		switch k.value.Kind() {
+		case reflect.Bool:
+			kind = "true or false"
+		case reflect.Int, reflect.Float64:
+			kind = "a number without quotation marks"
+		case reflect.Slice:
+			kind = "a list in square brackets"
+		}
+		if must := k.must(); must != "" {
+			kind += ": " + must
+		}
+		return kind
+	}
+	return ""
 }
 
 // inTOML writes a value as a file has it.

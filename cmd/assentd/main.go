@@ -62,7 +62,7 @@ what systemd starts on a box:
 
 for people:
   panel-test         tries display, buttons and lamp, and asks what you see
-  check-config       judges the settings as a box does and prints all of them; with -explain, also what each is and may be
+  check-config FILE  judges settings as a box does and prints all of them; with -explain, also what each is and may be
   version            says which program this is
 
 -config FILE is the settings; without it /etc/assent/assent.toml, and where that does not exist what this machine has by itself.
@@ -99,13 +99,18 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	if args[0] == "check-config" {
 		explain = flags.Bool("explain", false, "say of each setting what it is, what it may be, and what it is by default")
 	}
-	if err := flags.Parse(args[1:]); errors.Is(err, flag.ErrHelp) {
+	err := flags.Parse(args[1:])
+	if errors.Is(err, flag.ErrHelp) {
 		return 0
 	} else if err != nil {
 		return 3
 	}
 	explicit := false
 	flags.Visit(func(f *flag.Flag) { explicit = explicit || f.Name == "config" })
+	rest := flags.Args()
+	if args[0] == "check-config" && !explicit && len(rest) == 1 {
+		*file, explicit, rest = rest[0], true, nil
+	}
 	cfg, err := load(*file, explicit)
 	if err != nil {
 		fmt.Fprintln(stderr, "assentd:", err)
@@ -114,7 +119,7 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(stderr, nil)).With("role", args[0])
-	err = roles[args[0]](ctx, env{config: cfg, args: flags.Args(), stdin: stdin, out: stdout, log: log, explain: *explain})
+	err = roles[args[0]](ctx, env{config: cfg, args: rest, stdin: stdin, out: stdout, log: log, explain: *explain})
 	var wrong usageError
 	if errors.As(err, &wrong) {
 		fmt.Fprintf(stderr, "assentd: %v\n%s", err, usage)
@@ -149,7 +154,7 @@ func load(file string, explicit bool) (config.Config, error) {
 
 func checkConfig(_ context.Context, e env) error {
 	if len(e.args) > 0 {
-		return usageError("check-config takes nothing but -explain and -config")
+		return usageError("check-config takes one file, and -explain before it")
 	}
 	if err := e.config.OnBox(); err != nil {
 		return err
