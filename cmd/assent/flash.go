@@ -58,6 +58,9 @@ func (a *app) flashCmd(m flash.Machine) *cobra.Command {
 			if len(args) != 1 {
 				return []string{"img", "xz"}, cobra.ShellCompDirectiveFilterFileExt
 			}
+			if f.file {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
 			return a.diskNames(m), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {

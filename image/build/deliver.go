@@ -53,7 +53,7 @@ func (b *build) deliver(ctx context.Context, out string, quick bool, stdout io.W
 	if !quick {
 		b.say("compressing")
 		// The same bytes with any number of processors.
-		stop := b.watch(b.path("disk.xz"), 10*time.Second)
+		stop := b.watch(b.path("disk.xz"), time.Minute)
 		err := b.tool(ctx, "xz", "--threads=+0", "--block-size=16MiB", "-3", "--keep", "--force", "/build/disk")
 		stop()
 		if err != nil {
@@ -78,7 +78,13 @@ func (b *build) deliver(ctx context.Context, out string, quick bool, stdout io.W
 	if err := publish(out, append(packed, name+".img"), name+".bmap", "packages.txt", "root.list", "sbom.spdx.json"); err != nil {
 		return err
 	}
-	return giveBack(out)
+	if err := giveBack(out); err != nil {
+		return err
+	}
+	for _, image := range packed {
+		b.say("made " + filepath.Join(out, image) + "; next, to see the disks that it can go onto: bin/assent flash")
+	}
+	return nil
 }
 
 // partial ends the names of images without sums: a build that is broken off leaves nothing that could be flashed unchecked.
