@@ -31,6 +31,7 @@ type pairing struct {
 	open  bool
 	code  string
 	until time.Duration // boot
+	used  bool          // something was shown to whoever opened it
 }
 
 // taps counts the one-button gesture.
@@ -175,7 +176,7 @@ func (m *machine) spare() bool {
 }
 
 func (m *machine) show(p *prompt) {
-	m.prompt, m.page = p, 0
+	m.prompt, m.page, m.pairing.used = p, 0, true
 	m.until = m.now.boot + m.rules.prompt(p.pages)
 	if !m.kit.deny || !m.kit.readsBack {
 		m.startChallenge(0)

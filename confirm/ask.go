@@ -114,7 +114,7 @@ func (d *Desk) unregister(a *asking) {
 // panic, a freeze, or with the display. It may be offered again at once then, and waits until it can be shown.
 // Ending ctx withdraws a prompt. AskAdmin fails with ErrRequest, with the error of a text that cannot be drawn, or with ErrClosed.
 func (d *Desk) AskAdmin(ctx context.Context, r AdminRequest) (AdminDecision, error) {
-	if r.Kind < AdminPair || r.Kind > AdminPrune || r.Kind == AdminUnfreeze || r.Offer && r.Kind == AdminPair {
+	if r.Kind < AdminPair || r.Kind > AdminPrune || r.Kind == AdminUnfreeze || r.Offer && r.Kind == AdminPair || r.Afresh && !r.Offer {
 		return AdminDecision{}, fmt.Errorf("%w: administrative kind %d", ErrRequest, r.Kind)
 	}
 	reply := make(chan AdminDecision, 1)

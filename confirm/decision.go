@@ -135,6 +135,9 @@ type AdminRequest struct {
 	Name  string // one that somebody else chose, drawn below the text and set apart from it, or empty
 	// Offer has it wait, without a deadline, for the next gesture at the box, which then opens it and nothing else.
 	Offer bool
+	// Afresh has what is offered wait for a gesture that was begun after it was: somebody who need not be at the box has caused it.
+	// Without it, one of a moment ago that nothing has used yet opens it, too.
+	Afresh bool
 }
 
 // AdminOutcome is how an administrative prompt ended. The zero value is invalid.

@@ -64,6 +64,8 @@ func places() []place {
 		{"prompt", hold, both, prompted},
 		{"prompt, held", hold, both, slices.Concat(prompted, on(pressApprove, pressDeny))},
 		{"offered", hold, both, on(offer)},
+		{"offered by a phone", hold, both, on(offerAfresh)},
+		{"offered by a phone to whoever pairs", hold, both, slices.Concat(paired, on(offerAfresh))},
 		{"offer, nearly opened", hold, both, append(on(offer, pressApprove, pressDeny), moment{toHold, -time.Millisecond})},
 		{"offer, opened", hold, both, on(offer, pressApprove, pressDeny, toHold, pressApprove, pressDeny, toRead)},
 		{"offer, held", hold, both, on(offer, pressApprove, pressDeny, toHold, pressApprove, pressDeny, toRead, pressApprove, pressDeny)},

@@ -46,6 +46,7 @@ const (
 	asked
 	unasked
 	offer
+	offerAfresh
 	retract
 	frozenByGuard
 	wrongCodes
@@ -57,7 +58,7 @@ const (
 var happeningNames = [happenings]string{
 	"approve", "deny", "read", "hold", "next", "tap", "later", "panic", "revoke", "window", "deal one", "deal two", "deal other",
 	"approve lost", "approve late", "deny lost", "deny late", "arrive", "withdraw front", "withdraw other", "sleep", "sleep long",
-	"bus hangs", "bus answers", "bus fails", "level fault", "look", "idle", "ask", "unask", "offer", "retract", "freeze", "codes", "bulletins", "lines close",
+	"bus hangs", "bus answers", "bus fails", "level fault", "look", "idle", "ask", "unask", "offer", "offer afresh", "retract", "freeze", "codes", "bulletins", "lines close",
 }
 
 func (h happening) String() string { return happeningNames[h] }
@@ -191,7 +192,9 @@ func (r *room) interfere(h happening) bool {
 		}
 		r.step(unask{r.prompt})
 	case offer:
-		r.offers()
+		r.offers(false)
+	case offerAfresh:
+		r.offers(true)
 	case retract:
 		if r.offer == nil {
 			return false

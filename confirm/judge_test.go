@@ -30,9 +30,10 @@ type judge struct {
 	passed     bool             // the shown number of taps was given
 	taps       int              // in the series under way
 
-	gesture time.Duration // boot: until when one that opened pairing mode may open what is offered
+	gesture time.Duration // boot: until when one that opened pairing mode may open what is offered: nothing has used it yet
 	pairing bool
 	offers  int           // that were opened
+	made    time.Duration // mono: what waits was offered
 	over    time.Duration // mono: what was offered last ended unseen
 
 	frozen, lost, gone bool
@@ -474,8 +475,9 @@ func (j *judge) thawed() {
 	}
 }
 
-// offerShown is a prompt that was offered and is opened: by a gesture of its own, and with nothing behind it.
-func (j *judge) offerShown(now instant) {
+// offerShown is a prompt that was offered and is opened: by a gesture of its own or, where nobody elsewhere has caused it, one of a
+// moment ago that nothing had used before this step; and with nothing behind it.
+func (j *judge) offerShown(afresh, pairing bool, gesture time.Duration, now instant) {
 	j.offers++
 	if j.frozen || j.lost || j.gone {
 		j.blame("what is offered is opened on a box that is frozen or blind")
@@ -483,10 +485,12 @@ func (j *judge) offerShown(now instant) {
 	if j.pairing {
 		j.blame("pairing mode is open behind what is offered")
 	}
-	if now.boot >= j.gesture && j.kit.deny {
-		j.bothHeld("what is offered", j.calm, now)
+	if pairing && afresh {
+		j.blame("what a phone has caused closes pairing mode")
 	}
-	j.gesture = 0
+	if j.kit.deny && (afresh || now.boot >= gesture) {
+		j.bothHeld("what is offered", max(j.calm, j.made), now)
+	}
 }
 
 // bothHeld checks an administrative hold that completes.

@@ -80,7 +80,7 @@ func (k *keyed) machine(m *machine) {
 	k.mono(m.doubt.recent[:]...)
 	k.boot(m.hold.expires)
 	k.num(int64(m.hold.need), int64(m.challenge.want), int64(m.challenge.taps), int64(m.challenge.failed), int64(m.taps.n))
-	k.yes(m.hold.active, m.hold.dwell, m.hold.done, m.challenge.passed, m.challenge.spoiled, m.pairing.open, m.frozen, m.buttonsGone, m.prompt != nil, m.offer != nil)
+	k.yes(m.hold.active, m.hold.dwell, m.hold.done, m.challenge.passed, m.challenge.spoiled, m.pairing.open, m.pairing.used, m.frozen, m.buttonsGone, m.prompt != nil, m.offer != nil, m.offer != nil && m.offer.req.Afresh)
 	for b := 1; b <= 2; b++ {
 		l := &m.lines[b]
 		k.yes(l.down, l.void, l.sound, l.up)
@@ -128,7 +128,7 @@ func (k *keyed) judge(j *judge) {
 	}
 	k.mono(j.odd[:]...)
 	k.boot(max(j.gesture, k.now.boot)) // one that is over is like any other
-	k.mono(j.over)
+	k.mono(j.over, j.made)
 	k.yes(g.known, j.passed, j.pairing, j.frozen, j.lost, j.gone, j.unread)
 	k.num(int64(j.onTop), int64(j.taps), int64(j.lines[1].seq-j.pressed), int64(j.lines[2].seq-j.panicked), int64(j.lines[1].turned))
 	for b := 1; b <= 2; b++ {
@@ -165,7 +165,7 @@ func (k *keyed) judge(j *judge) {
 func TestKeyKnowsEveryField(t *testing.T) {
 	for typ, want := range map[reflect.Type]int{
 		reflect.TypeFor[machine](): 36, reflect.TypeFor[line](): 10, reflect.TypeFor[hold](): 9, reflect.TypeFor[doubt](): 2,
-		reflect.TypeFor[challenge](): 6, reflect.TypeFor[pairing](): 3, reflect.TypeFor[taps](): 2, reflect.TypeFor[glass](): 8,
+		reflect.TypeFor[challenge](): 6, reflect.TypeFor[pairing](): 4, reflect.TypeFor[taps](): 2, reflect.TypeFor[glass](): 8,
 		reflect.TypeFor[look](): 10, reflect.TypeFor[card](): 11, reflect.TypeFor[prompt](): 6, reflect.TypeFor[queue](): 2, reflect.TypeFor[kit](): 2,
 	} {
 		if got := typ.NumField(); got != want {

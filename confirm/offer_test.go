@@ -320,6 +320,7 @@ func TestWhatIsNotOffered(t *testing.T) {
 			{Kind: confirm.AdminPair, Title: "x", Text: "y", Offer: true},
 			{Kind: confirm.AdminUnfreeze, Title: "x", Text: "y", Offer: true},
 			{Kind: confirm.AdminUnfreeze, Title: "x", Text: "y"},
+			{Kind: confirm.AdminExport, Title: "x", Text: "y", Afresh: true},
 		} {
 			if _, err := b.desk.AskAdmin(context.Background(), r); !errors.Is(err, confirm.ErrRequest) {
 				t.Errorf("%+v: %v", r, err)

@@ -164,7 +164,7 @@ func (r *room) answerProbes() {
 func (r *room) once(ev event) {
 	r.steps++
 	r.dice = r.dice*6364136223846793005 + 1442695040888963407
-	state, shown := r.m.state, r.m.prompt
+	state, shown, pairing, gesture := r.m.state, r.m.prompt, r.j.pairing, r.j.gesture
 	for _, a := range r.m.step(r.now, r.dice>>33, ev) {
 		switch a := a.(type) {
 		case draw:
@@ -200,7 +200,7 @@ func (r *room) once(ev event) {
 			}
 			r.j.pairing, r.j.gesture = true, r.now.boot+r.j.rules.Gesture
 		case closePairing:
-			r.j.pairing = false
+			r.j.pairing, r.j.gesture = false, 0
 		case notify:
 			r.notice(a.notice)
 		case journal:
@@ -217,8 +217,9 @@ func (r *room) once(ev event) {
 	if p := r.m.prompt; p != nil && p != shown {
 		r.j.promptBest = [2]time.Duration{}
 		if p.req.Offer {
-			r.j.offerShown(r.now)
+			r.j.offerShown(p.req.Afresh, pairing, gesture, r.now)
 		}
+		r.j.gesture = 0
 	}
 	if r.j.told != 0 {
 		r.j.blame("the journal keeps quiet on the cards %b", r.j.told)
@@ -383,11 +384,11 @@ func (r *room) ask() {
 	r.step(ask{r.prompt})
 }
 
-// offers has a prompt wait for a gesture. A second one must be busy.
-func (r *room) offers() {
-	p := &prompt{req: AdminRequest{Kind: AdminExport, Offer: true}, pages: r.deck.prompts[r.steps%2]}
+// offers has a prompt wait for a gesture, which a phone has caused or not. A second one must be busy.
+func (r *room) offers(afresh bool) {
+	p := &prompt{req: AdminRequest{Kind: AdminExport, Offer: true, Afresh: afresh}, pages: r.deck.prompts[r.steps%2]}
 	if r.offer == nil {
-		r.offer = p
+		r.offer, r.j.made = p, r.now.mono
 		r.step(ask{p})
 		if r.offer == nil {
 			r.j.blame("an offer is not taken")
@@ -407,7 +408,7 @@ func (r *room) answered(a answer) {
 	case a.prompt == r.prompt:
 		r.prompt = nil
 	case a.prompt == r.offer:
-		r.offer = nil
+		r.offer, r.j.made = nil, 0
 		if a.decision.Pages == nil {
 			r.j.over = r.now.mono
 		}

@@ -251,6 +251,36 @@ func TestNothingIsOnTheCableWithoutOwnerAndPress(t *testing.T) {
 	})
 }
 
+// A gesture that was made before a phone asked is not for that: it pairs a phone, and the cable waits for another.
+func TestTheCableTakesNoEarlierGesture(t *testing.T) {
+	k := cabletest.New(t)
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		p := h.pair("kitchen")
+		h.hands.Wait(3 * time.Minute)
+		defer h.plug(k)()
+		h.pairingCode()
+		h.offered(p, 50)
+		if _, open := h.code(); !open {
+			t.Fatal("a message of a phone closed the pairing that somebody at the box had opened")
+		}
+		h.hands.Tap(device.Deny)
+		h.hands.Wait(6 * time.Minute) // and 5 minutes end the offer
+
+		h.hands.Wait(10 * time.Minute)
+		h.pair("hall")
+		h.offered(p, 51)
+		h.hands.Wait(4 * time.Second)
+		h.hands.HoldBoth(4 * time.Second) // opens it, and no more
+		h.hands.Wait(10 * time.Second)
+		if k.Attached() != "" {
+			t.Fatal("one hold put the record on the cable, after a gesture that had paired a phone")
+		}
+		h.hands.HoldBoth(4 * time.Second)
+		h.hands.Wait(10 * time.Second)
+		onCable(t, k)
+	})
+}
+
 // A stick that comes while the cable is offered waits, and has its turn.
 func TestAStickWaitsForTheCable(t *testing.T) {
 	k := cabletest.New(t)

@@ -18,7 +18,7 @@ import (
 // records what somebody at the box decided. It returns the record of a yes, or 0 where nothing can be recorded.
 func (g *guard) askCopy(ctx, asking context.Context, text string, slot uint32) (approved audit.Seq, outcome confirm.AdminOutcome) {
 	const title = stickTitle
-	d, err := g.desk.AskAdmin(asking, confirm.AdminRequest{Kind: confirm.AdminExport, Title: title, Text: text, Offer: true})
+	d, err := g.desk.AskAdmin(asking, confirm.AdminRequest{Kind: confirm.AdminExport, Title: title, Text: text, Offer: true, Afresh: slot != 0})
 	if err != nil {
 		g.log.Error("the copy could not be offered", "err", err)
 		return 0, 0
