@@ -99,7 +99,7 @@ func TestHostileSequences(t *testing.T) {
 			b.hands.Wait(3 * time.Second)
 			p.want(confirm.AdminDisplayLost)
 			b.panel.Heal()
-			p = b.offer()
+			b.offer()
 			b.hands.Wait(20 * time.Second)
 			if b.passed(confirm.StateAdmin) {
 				b.Error("a hold from before the display was lost opens something")
