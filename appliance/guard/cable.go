@@ -20,7 +20,10 @@ const (
 	cableOffered = 5 * time.Minute  // for which an owner's request is offered at the box: until then its gesture opens nothing else
 	cableOpen    = 10 * time.Minute // for which the record can be read at most
 	cableLook    = time.Second      // between two looks whether it was ejected
-	cablePause   = 10 * time.Minute // after a no at the box, before it is offered again
+	// An offer that came to nothing is not made again for cablePause, and twice as long after each further one, cableDoublings times
+	// at most: until then a gesture at the box is for whatever else somebody there may want.
+	cablePause     = 10 * time.Minute
+	cableDoublings = 4
 )
 
 // cablePhase is how far it is with the cable.
@@ -90,8 +93,9 @@ func (s *sticks) askPort(slot uint32) (code capabilities.Code, message string) {
 		return codeCableBusy, "a stick is in the box: copy the record onto that, or take it out and ask again"
 	case s.phase != cableIdle:
 		return codeCableBusy, "it was asked for already: look at the box"
-	case now < s.refused:
-		return codeCableRefused, fmt.Sprintf("somebody at the box said no; it is offered again in %d minutes at the earliest", int((s.refused-now+time.Minute-1)/time.Minute))
+	case now < s.pause:
+		minutes := int((s.pause - now + time.Minute - 1) / time.Minute)
+		return codeCableRefused, fmt.Sprintf("nobody at the box said yes; it is offered again in %d minutes at the earliest, and a stick at any time", minutes)
 	}
 	s.phase = cableWaiting
 	s.port.asked <- slot // an idle port has room
@@ -145,22 +149,24 @@ func (g *guard) offerCable(ctx context.Context, k *stick, slot uint32) {
 		}
 	}()
 	approved, outcome := g.askCopy(ctx, asking, cablePrompt, slot)
-	switch outcome {
-	case confirm.AdminConfirmed:
+	if outcome == confirm.AdminConfirmed {
 		g.showOverCable(ctx, k, approved)
-	case confirm.AdminDenied:
-		g.sticks.mu.Lock()
-		g.sticks.refused = g.sticks.now() + cablePause
-		g.sticks.mu.Unlock()
 	}
-	g.sticks.toPhase(cableIdle)
+	g.sticks.offerEnds(outcome == confirm.AdminConfirmed)
 	g.showIdle()
 }
 
-func (s *sticks) toPhase(p cablePhase) {
+// offerEnds makes place for another offer: after a yes at once, and else after a while.
+func (s *sticks) offerEnds(yes bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.phase = p
+	s.phase = cableIdle
+	if yes {
+		s.unwanted = 0
+		return
+	}
+	s.pause = s.now() + cablePause<<min(s.unwanted, cableDoublings)
+	s.unwanted++
 }
 
 // showOverCable makes a copy, lets a PC read it for a while, and records what came of it.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"assent.home.arpa/appliance/audit"
+	"assent.home.arpa/appliance/audit/audittest"
 	"assent.home.arpa/appliance/cable/cabletest"
 	"assent.home.arpa/appliance/guard"
 	"assent.home.arpa/appliance/ipc"
@@ -229,14 +230,16 @@ func TestNothingIsOnTheCableWithoutOwnerAndPress(t *testing.T) {
 		}
 		h.pairingCode() // and the gesture is for that again
 		h.hands.Wait(3 * time.Minute)
-		h.offered(owner, 32)
+		refused("so soon", h.cable(owner, 1, 32), "cable_refused")
+		h.hands.Wait(7 * time.Minute)
+		h.offered(owner, 33)
 		h.hands.HoldBoth(3500 * time.Millisecond)
 		h.hands.Wait(3 * time.Second)
 		h.hands.Tap(device.Deny)
 		h.hands.Wait(3 * time.Second)
-		refused("after a no", h.cable(owner, 1, 33), "cable_refused")
-		h.hands.Wait(10 * time.Minute)
-		h.offered(owner, 34)
+		refused("after a no", h.cable(owner, 1, 34), "cable_refused")
+		h.hands.Wait(20 * time.Minute)
+		h.offered(owner, 35)
 		if k.Attached() != "" || len(k.Left()) != 0 {
 			t.Errorf("at %q, left %v", k.Attached(), k.Left())
 		}
@@ -278,6 +281,70 @@ func TestTheCableTakesNoEarlierGesture(t *testing.T) {
 		h.hands.HoldBoth(4 * time.Second)
 		h.hands.Wait(10 * time.Second)
 		onCable(t, k)
+	})
+}
+
+// Whoever asks again and again keeps nobody from pairing, nor from a stick: what came to nothing is not offered again at once, and ever
+// more rarely. A yes has that forgotten.
+func TestTheCableIsOfferedEverMoreRarely(t *testing.T) {
+	k := cabletest.New(t)
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		p := h.pair("kitchen")
+		h.hands.Wait(3 * time.Minute)
+		defer h.plug(k)()
+		counter := uint64(50)
+		nothing := func(pause time.Duration) {
+			t.Helper()
+			counter++
+			h.offered(p, counter)
+			h.hands.HoldBoth(3500 * time.Millisecond)
+			h.hands.Wait(70 * time.Second) // whoever wanted to pair does nothing, and it expires
+			h.pairingCode()
+			h.hands.Tap(device.Deny)
+			h.hands.Wait(pause - 2*time.Minute)
+			counter++
+			if e, ok := h.cable(p, 1, counter).(*ipc.Error); !ok || e.Code != "cable_refused" {
+				t.Fatalf("offered again before %v are over: %+v", pause, e)
+			}
+			h.hands.Wait(2 * time.Minute)
+		}
+		for _, minutes := range []time.Duration{10, 20, 40, 80, 160, 160} {
+			nothing(minutes * time.Minute)
+		}
+		counter++
+		h.offered(p, counter)
+		h.agree()
+		k.Eject()
+		h.hands.Wait(3 * time.Second)
+		h.closeNotice()
+		nothing(10 * time.Minute)
+	})
+}
+
+// An offer does not hide that the record is damaged.
+func TestTroubleIsSaidAboveOffers(t *testing.T) {
+	const segment = "seg-00000000.cborseq"
+	disk := audittest.NewDisk()
+	k := cabletest.New(t)
+	liveOn(t, t.TempDir(), disk, func(t *testing.T, h *house) {
+		p := h.pair("kitchen")
+		h.close()
+		damaged := disk.Content(segment)
+		damaged[100] ^= 1
+		disk.Put(segment, damaged)
+		h.start()
+		defer h.plug(k)()
+		says := func(event string) {
+			t.Helper()
+			if !h.notes("record is damaged:", askHint) {
+				t.Errorf("the idle screen does not say that the record is damaged, but %s", event)
+			}
+		}
+		h.offered(p, 50)
+		says("the cable is offered")
+		h.hands.Wait(6 * time.Minute)
+		defer h.insert(blankStick(t))()
+		says("a stick is in")
 	})
 }
 

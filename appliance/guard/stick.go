@@ -67,9 +67,10 @@ type sticks struct {
 	broken time.Duration // boot time until which the idle screen says that one was pulled out too early
 	now    func() time.Duration
 
-	port    *stick        // where the box itself can pose as a stick, or nil
-	phase   cablePhase    // of that port
-	refused time.Duration // boot time until which it is not offered, since somebody at the box said no
+	port     *stick        // where the box itself can pose as a stick, or nil
+	phase    cablePhase    // of that port
+	unwanted int           // offers of it in a row that came to nothing
+	pause    time.Duration // boot time until which it is not offered again
 }
 
 // changed is closed when a stick comes or goes from now on.
@@ -106,28 +107,28 @@ func (s *sticks) stop() {
 	}
 }
 
-// note is what the idle screen says of a stick; nothing where there is none.
-func (s *sticks) note() (note, hint string) {
+// note is what the idle screen says of a stick; nothing where there is none. It reports whether that is only an offer.
+func (s *sticks) note() (note, hint string, offers bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if note, hint := s.cableNoteLocked(); note != "" {
-		return note, hint
+		return note, hint, s.phase == cableWaiting
 	}
 	if len(s.in) == 0 {
 		if s.broken > 0 && s.now() < s.broken {
-			return "pulled out too early", "nothing is lost"
+			return "pulled out too early", "nothing is lost", false
 		}
-		return "", ""
+		return "", "", false
 	}
 	switch k := s.in[0]; {
 	case k.state == stickCopying:
-		return fmt.Sprintf("copying: %d of 100", k.share), "leave the stick in"
+		return fmt.Sprintf("copying: %d of 100", k.share), "leave the stick in", false
 	case k.state != stickWaiting:
-		return k.say.note, k.say.hint
+		return k.say.note, k.say.hint, false
 	case len(s.in) > 1:
-		return "two sticks are in:", "leave only one in"
+		return "two sticks are in:", "leave only one in", false
 	}
-	return "copy record to stick", "hold both buttons 3s"
+	return "copy record to stick", "hold both buttons 3s", true
 }
 
 func (s *sticks) set(k *stick, state stickState, say words) {

@@ -221,8 +221,10 @@ func (g *guard) showIdle() {
 	if head, _, ok := g.journal.head(); ok {
 		idle.HeadCode = head.Code()
 	}
-	if idle.Note, idle.Hint = g.sticks.note(); idle.Note == "" {
-		idle.Note, idle.Hint = idleNote(trouble(g.journal.Err()), g.inbox.count())
+	var offers bool
+	wrong := trouble(g.journal.Err())
+	if idle.Note, idle.Hint, offers = g.sticks.note(); idle.Note == "" || offers && wrong != 0 {
+		idle.Note, idle.Hint = idleNote(wrong, g.inbox.count()) // a copy can wait, and only the box says what keeps it from working
 	}
 	g.desk.SetIdle(idle)
 }
