@@ -72,11 +72,23 @@ func (t *test) step(what string, err error) bool {
 	return false
 }
 
+// timing prints one measurement of time. What else the machine does makes it larger, so that over its limit it is told and no more.
+func (t *test) timing(name string, value float64, unit string, limit float64) {
+	t.print(name, value, unit, limit)
+	if value > limit {
+		t.say(fmt.Sprintf("OVER  %s: %.6g %s, the limit is %g; was the machine busy?", name, value, unit, limit))
+	}
+}
+
+func (t *test) print(name string, value float64, unit string, limit float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fmt.Fprintf(t.out, "%s %.6g %s %g\n", name, value, unit, limit)
+}
+
 // figure prints one measurement; over its limit it is wrong. Of some a least value is demanded.
 func (t *test) figure(name string, value float64, unit string, limit float64, least bool) {
-	t.mu.Lock()
-	fmt.Fprintf(t.out, "%s %.6g %s %g\n", name, value, unit, limit)
-	t.mu.Unlock()
+	t.print(name, value, unit, limit)
 	switch {
 	case least && value < limit:
 		t.step(name, fmt.Errorf("%.6g %s, at least %g are needed", value, unit, limit))
