@@ -10,12 +10,13 @@ import (
 
 // prompt is an administrative prompt on its way through the panel.
 type prompt struct {
-	req    AdminRequest
-	pages  []screen.Page
-	course Course
-	shown  time.Duration        // mono: acknowledgement of the last page
-	held   time.Duration        // mono: both buttons were held for its time, and a tap on approve is all that lacks; or zero
-	reply  chan<- AdminDecision // holds one; nil for the panel's own prompt; for whoever performs the actions
+	req     AdminRequest
+	pages   []screen.Page
+	course  Course
+	shown   time.Duration        // mono: acknowledgement of the last page
+	held    time.Duration        // mono: both buttons were held for its time, and a tap on approve is all that lacks; or zero
+	pressed time.Duration        // mono: the press that began that hold
+	reply   chan<- AdminDecision // holds one; nil for the panel's own prompt; for whoever performs the actions
 }
 
 func newPrompt(r AdminRequest, large bool, reply chan<- AdminDecision) (*prompt, error) {
@@ -206,11 +207,11 @@ func (m *machine) adminEdge(ev device.Event) {
 	}
 }
 
-// promptHeld is a hold of both buttons that is complete. A release of the box takes a tap on approve besides, which lines that move
-// to and fro together do not give.
+// promptHeld is a hold of both buttons that is complete. A release of the box, and what destroys a part of the record, take a tap on
+// approve besides, which lines that move to and fro together do not give.
 func (m *machine) promptHeld() {
-	if m.prompt.req.Kind == AdminUnfreeze && m.kit.deny {
-		m.prompt.held, m.hold = m.now.mono, hold{}
+	if p := m.prompt; m.kit.deny && (p.req.Kind == AdminUnfreeze || p.req.Kind == AdminPrune || p.req.Kind == AdminReset) {
+		p.pressed, p.held, m.hold = m.hold.from, m.now.mono, hold{}
 		return
 	}
 	m.endPrompt(AdminConfirmed, CauseConfirmed)
@@ -228,6 +229,9 @@ func (m *machine) endPrompt(o AdminOutcome, cause Cause) {
 	d := AdminDecision{Outcome: o, Pages: p.pages, ScreenDigest: screen.Digest(p.pages), Shown: p.shown, Course: m.closing(cause)}
 	if o == AdminConfirmed {
 		d.Pressed, d.Completed = m.hold.from, m.now.mono
+		if p.held != 0 {
+			d.Pressed, d.Completed = p.pressed, p.held
+		}
 	}
 	m.do(answer{p, d})
 	m.result, m.reason = adminWords[o], nil

@@ -126,6 +126,8 @@ func TestAdminTooFastDoesNotCount(t *testing.T) {
 		b.hands.Release(deny)
 		b.hands.Wait(2 * time.Second) // it was covered while deny was down alone, and is read again
 		b.hands.HoldBoth(3100 * time.Millisecond)
+		b.hands.Wait(time.Second)
+		b.hands.Tap(approve)
 		p.want(confirm.AdminConfirmed)
 	})
 }

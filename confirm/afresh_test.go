@@ -131,3 +131,30 @@ func TestGestureUnderWayOpensNothingNew(t *testing.T) {
 		}, oneButton)
 	})
 }
+
+// TestWhatDestroysTakesATapBesides: lines that only move to and fro together do not confirm it, a person does.
+func TestWhatDestroysTakesATapBesides(t *testing.T) {
+	for _, kind := range []confirm.AdminKind{confirm.AdminPrune, confirm.AdminReset} {
+		inBox(t, func(b *box) {
+			b.gesture()
+			p := b.admin(kind)
+			for range 4 {
+				b.hands.Wait(3400 * time.Millisecond)
+				b.hands.HoldBoth(3400 * time.Millisecond)
+			}
+			if p.answered() {
+				t.Fatalf("kind %v ends as %v by lines that move together", kind, p.out.Outcome)
+			}
+			b.hands.Wait(2 * time.Second)
+			began := b.clock.Mono()
+			b.hands.HoldBoth(3100 * time.Millisecond)
+			held := b.clock.Mono()
+			b.hands.Wait(time.Second)
+			b.hands.Tap(approve)
+			p.want(confirm.AdminConfirmed)
+			if p.out.Pressed < began || p.out.Completed < p.out.Pressed+3*time.Second || p.out.Completed > held {
+				t.Errorf("the decision tells of a hold from %v to %v, it was from %v to %v", p.out.Pressed, p.out.Completed, began, held)
+			}
+		})
+	}
+}

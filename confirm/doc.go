@@ -32,7 +32,7 @@
 // press does nothing else, unless both buttons stay down for the gesture.
 //
 // An administrative prompt is read in the same way, page by page; on its last page both buttons are held for 3 s. The release of a
-// freeze takes a tap on approve after that. A prompt that is offered waits until both buttons are held for 3 s on the idle screen or on
+// freeze, and what destroys a part of the record, take a tap on approve after that. A prompt that is offered waits until both buttons are held for 3 s on the idle screen or on
 // a notice: that gesture opens it in place of pairing mode, and opens nothing else. The release of a freeze goes before it.
 //
 // Whatever makes it doubtful what the glass shows or what the finger did ends in fewer rights, never in more: a draw without an

@@ -107,7 +107,7 @@ func (k *keyed) machine(m *machine) {
 	}
 	if m.prompt != nil {
 		k.num(int64(m.prompt.req.Kind), int64(len(m.prompt.pages)))
-		k.mono(m.prompt.held)
+		k.mono(m.prompt.held, m.prompt.pressed)
 	}
 	if m.offer != nil {
 		k.num(int64(len(m.offer.pages)))
@@ -166,7 +166,7 @@ func TestKeyKnowsEveryField(t *testing.T) {
 	for typ, want := range map[reflect.Type]int{
 		reflect.TypeFor[machine](): 36, reflect.TypeFor[line](): 10, reflect.TypeFor[hold](): 9, reflect.TypeFor[doubt](): 2,
 		reflect.TypeFor[challenge](): 6, reflect.TypeFor[pairing](): 4, reflect.TypeFor[taps](): 2, reflect.TypeFor[glass](): 8,
-		reflect.TypeFor[look](): 10, reflect.TypeFor[card](): 11, reflect.TypeFor[prompt](): 6, reflect.TypeFor[queue](): 2, reflect.TypeFor[kit](): 2,
+		reflect.TypeFor[look](): 10, reflect.TypeFor[card](): 11, reflect.TypeFor[prompt](): 7, reflect.TypeFor[queue](): 2, reflect.TypeFor[kit](): 2,
 	} {
 		if got := typ.NumField(); got != want {
 			t.Errorf("%v has %d fields, key was written for %d", typ, got, want)

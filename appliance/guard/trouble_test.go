@@ -181,6 +181,8 @@ func TestADamagedLogIsKeptAsideAtTheBox(t *testing.T) {
 		h.hands.HoldBoth(3500 * time.Millisecond)
 		h.hands.Wait(3 * time.Second)
 		h.hands.HoldBoth(4 * time.Second)
+		h.hands.Wait(time.Second)
+		h.hands.Tap(device.Approve)
 		h.hands.Wait(4 * time.Second)
 		if s := h.status(); !s.Audit || s.Trouble != 0 || len(s.Seal) == 0 || !h.noticed(ipc.NoticeAuditBack) {
 			t.Fatalf("after the press: status %+v", s)
@@ -314,6 +316,8 @@ func TestRoomIsMadeAtTheBox(t *testing.T) {
 			t.Error("the panel does not say that a copy counts once a PC checked it")
 		}
 		h.hands.HoldBoth(4 * time.Second)
+		h.hands.Wait(time.Second)
+		h.hands.Tap(device.Approve)
 		h.hands.Wait(4 * time.Second)
 		if disk.Content(oldest) != nil {
 			t.Fatal("not removed after the press")
