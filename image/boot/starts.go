@@ -177,7 +177,7 @@ func (t *test) work(ctx context.Context, b *box, name string) error {
 	done := make(chan error, 1)
 	heard := make(chan heard, 64)
 	go func() { done <- p.insist(ctx, heard) }()
-	after := time.Duration(15000+rand.IntN(30000)) * time.Millisecond
+	after := time.Duration(30000+rand.IntN(30000)) * time.Millisecond // a call takes half a minute here
 	t.say(fmt.Sprintf("the plug is pulled in %.1f s", after.Seconds()))
 	timer := time.NewTimer(after)
 	defer timer.Stop()
