@@ -525,3 +525,36 @@ func TestAnImageWithItsChecksum(t *testing.T) {
 		t.Errorf("checked %v, %v; %s", a.Checked, b.Checked, diff)
 	}
 }
+
+// A checksum is of the image alone: a block map that leaves out what the image holds would keep there what the card held before.
+func TestABlockMapThatLeavesSomethingOut(t *testing.T) {
+	path, content := image(t)
+	put(t, path+".sha256", fmt.Appendf(nil, "%x\n", sha256.Sum256(content)))
+	var held []int
+	for at := 2 * mib; at+flashtest.BlockBytes < len(content)-mib; at += flashtest.BlockBytes {
+		if bytes.Count(content[at:at+flashtest.BlockBytes], []byte{0}) != flashtest.BlockBytes {
+			held = append(held, at)
+		}
+	}
+	if len(held) == 0 {
+		t.Fatal("the image holds nothing")
+	}
+	for name, from := range map[string]int{"a block between others": held[0], "all that follows": held[len(held)-1]} {
+		t.Run(name, func(t *testing.T) {
+			less := bytes.Clone(content)
+			if from == held[0] {
+				clear(less[from : from+flashtest.BlockBytes])
+			} else {
+				clear(less[from:])
+			}
+			put(t, path+".bmap", flashtest.Bmap(less))
+			im := open(t, path)
+			_, err := flash.Job{Image: im, Target: used(t, content)}.Run(t.Context())
+			var bad *flash.ImageError
+			var unfinished *flash.UnfinishedError
+			if !im.Checked || !errors.As(err, &bad) || !errors.As(err, &unfinished) {
+				t.Errorf("checked %v, got %v", im.Checked, err)
+			}
+		})
+	}
+}

@@ -147,8 +147,8 @@ func (j Job) body(w *writer) error {
 	r.Reader = io.MultiReader(bytes.NewReader(head), r.Reader)
 	at, done := int64(0), int64(0)
 	for _, g := range ranges {
-		if _, err := io.CopyN(io.Discard, r, g.Start-at); err != nil {
-			return fmt.Errorf("reading the image at %d MiB: %w", at>>20, early(err))
+		if err := j.skip(w, r, at, g.Start); err != nil {
+			return err
 		}
 		sum := sha256.New()
 		for at = g.Start; at < g.End; {
@@ -172,10 +172,34 @@ func (j Job) body(w *writer) error {
 			return &ImageError{j.Image.Path, fmt.Sprintf("its blocks from %d MiB are not those of its block map", g.Start>>20)}
 		}
 	}
+	if err := j.skip(w, r, at, j.Image.Size); err != nil {
+		return err
+	}
 	if err := j.Image.same(r); err != nil {
 		return err
 	}
 	return w.t.Sync()
+}
+
+// skip reads what the block map leaves out. A checksum vouches for the image and not for the map beside it: where a map left out
+// something, the card would keep there what it held before. The head and the end are written in any case.
+func (j Job) skip(w *writer, r io.Reader, at, to int64) error {
+	for at < to {
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+		b := w.buf[:min(chunk, to-at)]
+		if _, err := io.ReadFull(r, b); err != nil {
+			return fmt.Errorf("reading the image at %d MiB: %w", at>>20, early(err))
+		}
+		n := int64(len(b))
+		from, end := min(max(headBytes-at, 0), n), max(min(n, j.Image.Size-card.TailBytes-at), 0)
+		if from < end && bytes.Count(b[from:end], []byte{0}) != int(end-from) {
+			return &ImageError{j.Image.Path, fmt.Sprintf("its block map leaves out what it holds in the %d MiB from %d MiB; fetch both again", chunk>>20, at>>20)}
+		}
+		at += n
+	}
+	return nil
 }
 
 // early names what a file is that ends before it should.
