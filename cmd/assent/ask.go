@@ -26,24 +26,11 @@ func (a *app) newAskCmd() *cobra.Command {
 			"  assent --json ask \"Search the web: how tall is the Eiffel Tower?\" | jq -r '.outcomes[].status'",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := identityFile()
-			if err != nil {
-				return err
-			}
-			who, err := phone.LoadIdentity(file)
-			if err != nil {
-				return err
-			}
-			client, err := phone.Dial(cmd.Context(), who.Address, who.Pin.TLS())
+			who, file, client, err := a.dial(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer client.Close()
-			welcome, err := client.Hello(cmd.Context(), who, "", 0)
-			if err != nil {
-				return err
-			}
-			a.keepAnchor(file, welcome)
 			if _, err := client.Ask(who, phone.NewConversation(), strings.Join(args, " ")); err != nil {
 				return err
 			}

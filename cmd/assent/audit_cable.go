@@ -20,24 +20,11 @@ func (a *app) newAuditCableCmd() *cobra.Command {
 		Example: "  assent audit cable\n  assent audit verify /media/me/ASSENT/AUDIT-*",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			file, err := identityFile()
-			if err != nil {
-				return err
-			}
-			who, err := phone.LoadIdentity(file)
-			if err != nil {
-				return err
-			}
-			client, err := phone.Dial(cmd.Context(), who.Address, who.Pin.TLS())
+			who, file, client, err := a.dial(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer client.Close()
-			welcome, err := client.Hello(cmd.Context(), who, "", 0)
-			if err != nil {
-				return err
-			}
-			a.keepAnchor(file, welcome)
 			offer, err := client.Cable(cmd.Context(), who)
 			if saved := who.Save(file); saved != nil { // the counter is used up, whatever the box said
 				return errors.Join(err, saved)

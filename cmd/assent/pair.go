@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -85,6 +86,26 @@ func identityFile() (string, error) {
 		return "", fmt.Errorf("no folder for the key: %w; set XDG_CONFIG_HOME", err)
 	}
 	return filepath.Join(dir, "assent", "identity.json"), nil
+}
+
+// dial connects to the paired box as the computer that it knows. The file is where the identity is saved again after its counter was used.
+func (a *app) dial(ctx context.Context) (who *phone.Identity, file string, client *phone.Client, err error) {
+	if file, err = identityFile(); err != nil {
+		return nil, "", nil, err
+	}
+	if who, err = phone.LoadIdentity(file); err != nil {
+		return nil, "", nil, err
+	}
+	if client, err = phone.Dial(ctx, who.Address, who.Pin.TLS()); err != nil {
+		return nil, "", nil, err
+	}
+	welcome, err := client.Hello(ctx, who, "", 0)
+	if err != nil {
+		client.Close()
+		return nil, "", nil, err
+	}
+	a.keepAnchor(file, welcome)
+	return who, file, client, nil
 }
 
 // keepAnchor keeps the newest seal of the box's record beside the identity, and says so where the record is no longer the
