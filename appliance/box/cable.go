@@ -2,9 +2,7 @@ package box
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"net"
 
 	"assent.home.arpa/appliance/cable"
 	"assent.home.arpa/appliance/cage"
@@ -22,13 +20,8 @@ func Cable(ctx context.Context, c config.Config, peers Peers, log *slog.Logger) 
 	if err != nil {
 		return err
 	}
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "unix", At(c.Paths.Runtime).Export)
+	conn, err := exportDoor(ctx, c, peers)
 	if err != nil {
-		return fmt.Errorf("box: guard: %w", err)
-	}
-	if err := ipc.CheckPeer(conn, peers.Guard); err != nil {
-		conn.Close()
 		return err
 	}
 	// The kernel opens the image in this process's name, so what the cage leaves is all that can be shown.
