@@ -8,6 +8,17 @@ import (
 	"testing"
 )
 
+// readTree reads a device tree of which these are the properties, by "node property".
+func readTree(tree map[string]string) func(ctx context.Context, node, property string) (string, error) {
+	return func(_ context.Context, node, property string) (string, error) {
+		value, there := tree[node+" "+property]
+		if !there {
+			return "", errors.New("no " + node + " " + property)
+		}
+		return value, nil
+	}
+}
+
 // A tree in which the panel would stay dark does not become an image.
 func TestEveryPiFindsItsPanel(t *testing.T) {
 	names := "ID_SDA ID_SCL SDA1 SCL1 GPIO_GCLK GPIO5 GPIO6 SPI_CE1_N SPI_CE0_N SPI_MISO SPI_MOSI SPI_SCLK GPIO12 GPIO13 TXD1 RXD1 " +
@@ -33,13 +44,7 @@ func TestEveryPiFindsItsPanel(t *testing.T) {
 			if tc.key != "" {
 				tree[tc.key] = tc.value
 			}
-			err := wired(t.Context(), func(_ context.Context, node, property string) (string, error) {
-				value, there := tree[node+" "+property]
-				if !there {
-					return "", errors.New("no " + node + " " + property)
-				}
-				return value, nil
-			})
+			err := wired(t.Context(), readTree(tree))
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
@@ -61,13 +66,7 @@ func TestEveryPi4CanBeADisk(t *testing.T) {
 			if tc.node != "" {
 				tree["/__symbols__ usb"], tree[tc.node+" dr_mode"] = tc.node+"\n", tc.mode
 			}
-			err := cabled(t.Context(), func(_ context.Context, node, property string) (string, error) {
-				value, there := tree[node+" "+property]
-				if !there {
-					return "", errors.New("no " + node + " " + property)
-				}
-				return value, nil
-			})
+			err := cabled(t.Context(), readTree(tree))
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
