@@ -250,6 +250,8 @@ func TestWhatOnceBroke(t *testing.T) {
 			pressApprove, approveLate, approveLate, approveLost, toHold, approveLost, arriveAll)),
 		"the button is down again when the release of a hold is told": slices.Concat(read, on(
 			pressApprove, toHold, approveLate, toNext, approveLost, looked, pressApprove)),
+		"a press is let go, and another begins, in the moment in which its hold is complete": slices.Concat(read, on(pressApprove),
+			[]moment{{toHold, -time.Millisecond}}, on(busHangs, toHold, approveLate, approveLost, busAnswers, pressApprove)),
 		"a hold goes on over a page that was covered": on(
 			denyLost, dealOne, toNext, pressApprove, pressApprove, toRead, pressApprove, toHold, toTap, pressApprove, denyLate,
 			pressApprove, toHold, pressApprove),

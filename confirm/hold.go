@@ -84,7 +84,7 @@ func (m *machine) holdingEdge(ev device.Event) {
 // letGo takes the release of a hold that is complete: only now is it plain that it was a finger, which comes and goes.
 func (m *machine) letGo(ev device.Event) {
 	switch h := m.hold; {
-	case ev.Mono < h.completed:
+	case ev.Mono <= h.completed: // in that very moment, what the levels said may have been of the press after it
 		m.cancelHold(CauseHoldBroken)
 	case ev.Mono >= h.from+m.rules.Revoke:
 		m.heldOn()
