@@ -11,7 +11,7 @@ import (
 func TestAScriptCanTellHowAQuestionEnded(t *testing.T) {
 	of := func(statuses ...capabilities.Status) (all []wire.Outcome) {
 		for _, s := range statuses {
-			all = append(all, wire.Outcome{Status: s.String(), Code: "frozen"})
+			all = append(all, wire.Outcome{Status: s.String()})
 		}
 		return all
 	}
@@ -24,7 +24,9 @@ func TestAScriptCanTellHowAQuestionEnded(t *testing.T) {
 		{"done", of(capabilities.Done), 0},
 		{"refused, and then better", of(capabilities.Rejected, capabilities.Done), 0},
 		{"denied", of(capabilities.Done, capabilities.Denied), exitBad},
-		{"frozen", of(capabilities.Rejected), exitBad},
+		{"refused", of(capabilities.Rejected), exitBad},
+		{"frozen", []wire.Outcome{{Status: capabilities.Rejected.String(), Code: capabilities.CodeFrozen}}, exitBad},
+		{"nobody knows, of a frozen box", []wire.Outcome{{Status: capabilities.Unknown.String(), Code: capabilities.CodeFrozen}}, exitUnclear},
 		{"expired", of(capabilities.Expired), exitBad},
 		{"nobody looked", of(capabilities.ExpiredUnseen), exitBad},
 		{"taken back", of(capabilities.Withdrawn), exitBad},
