@@ -92,8 +92,12 @@ func TestABackupThatIsNotOne(t *testing.T) {
 		name string
 		harm func(f *os.File) error
 	}{
-		{"damaged", func(f *os.File) error {
+		{"damaged in its entries", func(f *os.File) error {
 			_, err := f.WriteAt([]byte{0xff}, size-card.TailBytes+56)
+			return err
+		}},
+		{"damaged in its header", func(f *os.File) error {
+			_, err := f.WriteAt([]byte{0xff}, size-card.SectorBytes+56) // the disk's id, which only the header's sum covers
 			return err
 		}},
 		{"of a smaller disk", func(f *os.File) error {
