@@ -106,6 +106,8 @@ func TestADiskThatIsAnotherOneNow(t *testing.T) {
 		"another medium":       {"diskseq", "8", "not the disk any more"},
 		"another size":         {"size", "2048", "not the disk any more"},
 		"another disk":         {"device/model", "SD Reader 2", "not the disk any more"},
+		"another of its kind":  {"device/serial", "R2", "not the disk any more"},
+		"another number":       {"dev", "8:32", "not the disk any more"},
 		"the slider has moved": {"ro", "1", "write-protected"},
 		"no card":              {"size", "0", "not the disk any more"},
 	} {
