@@ -25,7 +25,7 @@ func TestPhoneNames(t *testing.T) {
 	for _, name := range []string{
 		"", " ", " Ben", "Ben ", "  ✓ APPROVED ", "✓ Ben", "APPROVED", "approved", "Denied", "Next  Request", "0wner",
 		strings.Repeat("n", 25), strings.Repeat("n", 200), "Ben\n", "B\u202een", "Be\u200bn", "Ben\u00a0", "12345", "🙂",
-		"1234 5678 9012 Kitchen", "Kitchen 1234", "K1i2t3c4hen",
+		"Ben!", "Ben: yes", "Ben/Anna", "<Ben>", "1234 5678 9012 Kitchen", "Kitchen 1234", "K1i2t3c4hen",
 		"Kitchen", "kitchen", "KITCHEN", "Kltchen", "K1tchen", "Kit chen", "Kіtchen", "Кitchen", "kitcheη", "Annas phone", "Anna.s-phone", "Ännas Phone",
 	} {
 		if err := guard.CheckName(name, existing...); err == nil {
