@@ -44,64 +44,145 @@ func checkName(name string, existing []string) error {
 	if letters == 0 {
 		return errors.New("the name has no letter")
 	}
+	if scriptOf(name) == nil {
+		return errors.New("the name mixes alphabets; write it in one")
+	}
 	if digits > 3 {
 		return errors.New("the name has more than three digits, which could be mistaken for the phone's number on the panel; leave some out")
 	}
 	if ownWord(name) {
 		return errors.New("the name has a word that the box uses itself; choose another name")
 	}
+	l := lookOf(name)
 	for _, other := range existing {
-		if twins(name, other) {
+		if l.like(lookOf(other)) {
 			return errors.New("another phone has this name, or one that looks like it; choose another")
 		}
 	}
 	return nil
 }
 
-// ownWord reports whether a name, or a word of it, could be one that the panel says of itself: it stands there right before what
-// is asked for, and "Refused" or "Mum approves" would be read as the box's own.
+// longWord is how many letters make a word the panel's wherever in a name it stands. Shorter ones are parts of people's names.
+const longWord = 7
+
+// ownWord reports whether a name could be read as a word that the panel says of itself: it stands there right before what is asked
+// for, and "Refused" or "Mum approves" would be read as the box's own. Neighbours are tried as one word, because "app-roves" and
+// "O K" are read so.
 func ownWord(name string) bool {
-	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' })
-	if len(words) > 1 {
-		words = append(words, name)
-	}
-	for _, w := range words {
-		if slices.ContainsFunc(ownWords(), func(own string) bool { return twins(w, own) }) {
-			return true
+	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	var runs []look
+	for i := range words {
+		for j := i; j < len(words); j++ {
+			runs = append(runs, lookOf(strings.Join(words[i:j+1], "")))
 		}
 	}
-	return false
+	whole := skeleton(name)
+	return slices.ContainsFunc(ownWords(), func(word string) bool {
+		own := lookOf(word)
+		return len(word) >= longWord && strings.Contains(whole, own.plain) || slices.ContainsFunc(runs, own.like)
+	})
 }
 
-// ownWords are those of the panel's bars and outcomes, of what people say of them, and the product's names.
+// ownWords are those of the panel's bars, prompts and outcomes, of what people say of them, what else means yes, and the product's
+// names. They are English, as all that the panel says.
 func ownWords() []string {
 	return strings.Fields(`
-		admin administrator approve approved approves approval armed ask asked asks assent adult audit becomes box boxes busy cancel cancelled caution
-		change changed changes code confirm confirmed confirms copied copying copy denied denies deny details device done dropped
-		error expired expires export failed freeze frozen goes granted grant guard hold holding idle let lost next notice ok owner page
-		pages pair paired pairing panel panic permitted press pressed record refuse refused refuses reject rejected rejects release
-		released request requests reset revoked root safe scan screen sent stick system tap taps test text thaw trouble trusted
-		unfreeze unknown update updated updates verified waiting warning withdrawn withdraws`)
+		accept accepted accepts admin administrator agree agreed agrees allow allowed allows approve approved approves approval armed
+		ask asked asks assent adult audit becomes both box boxes busy cable cancel cancelled caution change changed changes check
+		checked code confirm confirmed confirms copied copying copy delete deleted denied denies deny details device done dropped
+		eject ejected error expired expires export failed freeze frozen goes granted grant guard hold holding idle let lost next nothing
+		notice ok okay owner page pages pair paired pairing panel panic permitted press pressed readonly record refuse refused refuses
+		reject rejected rejects release released remove removed request requests reset revoked root safe scan screen sent stick system
+		tap taps test text thaw trouble trust trusted unfreeze unknown update updated updates usb verified waiting warning withdrawn
+		withdraws yes`)
 }
 
-// twins reports whether people could take one name for the other: they look alike, or are one but for case, as ß and SS are.
-func twins(a, b string) bool {
-	fold := cases.Fold()
-	return skeleton(a) == skeleton(b) || skeleton(fold.String(a)) == skeleton(fold.String(b))
-}
-
-// skeleton maps names that people could take for each other to one string, in the manner of UTS #39 section 4: without
-// case, accents, strokes, spaces and punctuation, and with the letters that panels and eyes confuse made one.
-func skeleton(name string) string {
-	var b strings.Builder
-	for _, r := range norm.NFKD.String(name) {
+// scriptOf is the one script that a name's letters are of, digits and signs being of every script as in UTS #39 section 5.1. It is nil
+// if they are of several, or there is no letter.
+func scriptOf(name string) *unicode.RangeTable {
+	var found *unicode.RangeTable
+	for _, script := range []*unicode.RangeTable{unicode.Latin, unicode.Greek, unicode.Cyrillic} {
 		switch {
-		case unicode.Is(unicode.Mn, r), unicode.IsSpace(r), unicode.IsPunct(r):
-			continue
+		case !strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(script, r) }):
+		case found != nil:
+			return nil
+		default:
+			found = script
 		}
-		b.WriteRune(lookalike(r))
 	}
-	return strings.NewReplacer("rn", "m", "vv", "w", "cl", "d", "æ", "ae", "œ", "oe", "ы", "bl", "ю", "lo").Replace(b.String())
+	return found
+}
+
+// look is what people see of a name.
+type look struct {
+	script        *unicode.RangeTable
+	plain, folded string // skeletons of the name as it is, and without case, as ß is SS
+	// The Latin letters that each letter could be taken for, in capitals or not: of the name as it is, and with pairs that look
+	// like one letter made one.
+	drawn, joined []string
+}
+
+func lookOf(name string) look {
+	low := strings.ToLower(bare(name))
+	return look{
+		script: scriptOf(name),
+		plain:  skeleton(name), folded: skeleton(cases.Fold().String(name)),
+		drawn: drawings(low), joined: drawings(join(low)),
+	}
+}
+
+// like reports whether people could take one name for the other. Who knows a script tells its letters apart, so two names of one
+// script are compared by their skeletons alone. A name of another script than the one expected is read by its outlines.
+func (l look) like(m look) bool {
+	if l.plain == m.plain || l.folded == m.folded {
+		return true
+	}
+	meet := func(a, b string) bool { return strings.ContainsAny(a, b) }
+	return l.script != m.script && (slices.EqualFunc(l.drawn, m.drawn, meet) || slices.EqualFunc(l.joined, m.joined, meet))
+}
+
+// skeleton maps names of one script that people could take for each other to one string, in the manner of UTS #39 section 4: without
+// case, accents, strokes, spaces and punctuation, and with the letters that panels and eyes confuse made one.
+func skeleton(name string) string { return join(strings.Map(lookalike, bare(name))) }
+
+// bare is a name without accents, spaces and punctuation, with letters that look like two taken apart.
+func bare(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) || unicode.IsSpace(r) || unicode.IsPunct(r) {
+			return -1
+		}
+		return r
+	}, norm.NFKD.String(name))
+	return strings.NewReplacer("æ", "ae", "Æ", "ae", "œ", "oe", "Œ", "oe", "ы", "bl", "Ы", "bl", "ю", "lo", "Ю", "lo", "љ", "ль", "Љ", "ль").Replace(name)
+}
+
+// join makes one of letters that look like one together.
+func join(letters string) string {
+	return strings.NewReplacer("rn", "m", "vv", "w", "cl", "d").Replace(letters)
+}
+
+// drawings are what each letter could be taken for, in capitals or not.
+func drawings(letters string) []string {
+	var all []string
+	for _, r := range letters {
+		could := []rune{lookalike(r), lookalike(unicode.ToUpper(r))}
+		for _, group := range likeness() {
+			if strings.ContainsRune(group[1:], r) {
+				could = append(could, rune(group[0]))
+			}
+		}
+		all = append(all, string(could))
+	}
+	return all
+}
+
+// likeness has what else Greek and Cyrillic letters, small or capital, printed or written, look like beside those of lookalikes, after
+// that Latin letter. A letter may look like several.
+func likeness() []string {
+	return []string{
+		"aдлλδч", "cє", "eσςξ", "fгґγ", "gд", "hη", "lцг", "mтш", "nинην",
+		"oω", "sς", "tгґγћђ", "vυγ", "wψ", "xξ", "yψ", "zз",
+	}
 }
 
 // lookalike maps a Greek or Cyrillic letter, a digit, or one with a stroke or a hook to the plain Latin letter that it looks like, and
@@ -119,18 +200,18 @@ func lookalike(r rune) rune {
 	}
 	r = unicode.ToLower(r)
 	for _, group := range lookalikes() {
-		if plain, rest := group[0], group[1:]; slices.Contains(rest, r) {
-			return plain
+		if strings.ContainsRune(group[1:], r) {
+			return rune(group[0])
 		}
 	}
 	return r
 }
 
 // lookalikes has groups of lower-case letters and digits, each after the letter that stands for it.
-func lookalikes() [][]rune {
-	return [][]rune{
-		[]rune("aаαəә4"), []rune("bвβßъьб68"), []rune("cсϲ"), []rune("dđðԁδд"), []rune("eеєεэз3"), []rune("hħнηһћђњ"),
-		[]rune("jј"), []rune("kкκĸ"), []rune("lłıiіι1ӏ7"), []rune("mм"), []rune("nŋплπλ"), []rune("oøоοσςθфφ0"), []rune("pрρþ"), []rune("gq9"),
-		[]rune("rгґя"), []rune("sѕ5"), []rune("tŧтτ"), []rune("uμυцџи"), []rune("vνѵ"), []rune("wшщωѡ"), []rune("xхχж"), []rune("yуγч"), []rune("zζ2"),
+func lookalikes() []string {
+	return []string{
+		"aаαəә4", "bвβßъьб68", "cсϲ", "dđðԁδд", "eеєεэз3", "hħнηһћђњ",
+		"jј", "kкκĸ", "lłıiіι1ӏ7", "mм", "nŋплπλ", "oøоοσςθфφ0", "pрρþ", "gq9",
+		"rгґя", "sѕ5", "tŧтτ", "uμυцџи", "vνѵ", "wшщωѡ", "xхχж", "yуγч", "zζ2",
 	}
 }

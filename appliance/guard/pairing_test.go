@@ -3,9 +3,13 @@ package guard_test
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"assent.home.arpa/appliance/audit"
 	"assent.home.arpa/appliance/guard"
@@ -132,6 +136,18 @@ func TestPhoneNamesThatImitate(t *testing.T) {
 	}
 }
 
+// among puts letters into a name of their script that looks the same in each.
+func among(letters string) string {
+	r, _ := utf8.DecodeRuneInString(letters)
+	switch {
+	case unicode.Is(unicode.Greek, r):
+		return "κο" + letters + "οχ"
+	case unicode.Is(unicode.Cyrillic, r):
+		return "ко" + letters + "ох"
+	}
+	return "ko" + letters + "ox"
+}
+
 // TestPhoneNamesOfUnicodesTwins tries every pair of Unicode's confusables (UTS #39, revision of Unicode 16) of which both are
 // letters or digits that a name may have, and what is one name but for case.
 func TestPhoneNamesOfUnicodesTwins(t *testing.T) {
@@ -141,7 +157,7 @@ func TestPhoneNamesOfUnicodesTwins(t *testing.T) {
 		o=о oe=œ p=ρ p=р r=г s=ѕ u=υ v=ν x=х y=γ y=у Ö=Ő ß=β Ĕ=Ě ĕ=ě Ţ=Ț Γ=Г Π=П Φ=Ф π=п Ѝ=Й й=ѝ
 		ß=ss ς=σ ẞ=ß Λ=Л λ=л Δ=Д π=n ю=io`) {
 		one, other, _ := strings.Cut(twins, "=")
-		a, b := "Ka"+one+"uk", "Ka"+other+"uk"
+		a, b := among(one), among(other)
 		for _, name := range []string{a, b} {
 			if err := guard.CheckName(name); err != nil {
 				t.Errorf("%q: %v", name, err)
@@ -151,6 +167,128 @@ func TestPhoneNamesOfUnicodesTwins(t *testing.T) {
 			t.Errorf("%q was accepted beside %q", a, b)
 		}
 	}
+}
+
+func TestPhoneNamesAreOfOneScript(t *testing.T) {
+	for _, name := range []string{
+		"ΛNNΛ", "ИIИA", "ΣVA", "ΩLGA", "ΔNNΔ", "KЛTE", "ROLГ", "ГIM", "ξenia", "Лena", "ЦISA", "VEЯA", "iPhone Ивана", "Ελένη Ивановна",
+		"Mum 2 и", "ΛPPROVED", "DΣNIED", "DEИIED", "APPRФVED",
+	} {
+		if err := guard.CheckName(name); err == nil || !strings.Contains(err.Error(), "alphabet") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, name := range []string{
+		"Åsa", "Zoë's phone", "Ángel", "Œuvre", "Иван", "Ελένη", "O'Neill", "Mum-2", "Телефон 2", "Ирина-Анна", "Τηλέφωνο_3", "D'Arcy",
+		"Jean-Luc", "St. John", "Nguyễn", "Ђорђе", "Їжак", "Ольга", "Юлия", "Фёдор", "Щукин", "Νίκος", "Ζωή", "Γιώργος", "Ξένια", "Ωραία",
+		"Андрей", "Тимофей", "Татьяна", "Борис", "Костя", "Соня", "Папа", "Мама", "Бабушка", "Кухня", "Гостиная", "Δημήτρης", "Κώστας",
+		"Μαμά", "Βασίλης", "Σοφία", "Cancellara", "Changez", "Tapper", "Booker", "Paget", "Masako", "Cassandra", "Will", "Mark", "Yesim",
+		"Oksana", "Baskets", "Allowyn", "Cableguy", "Scott", "Testa",
+	} {
+		if err := guard.CheckName(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// TestPhoneNamesOfAnotherScriptThatImitate: whole names that stay within a script, beside those that their outlines suggest.
+func TestPhoneNamesOfAnotherScriptThatImitate(t *testing.T) {
+	for _, pair := range [][2]string{
+		{"HANNA", "НАННА"},
+		{"kim", "кіт"},
+		{"NINA", "ИІИА"},
+		{"ANNA", "ΛΝΝΛ"},
+		{"ANNA", "ΔΝΝΔ"},
+		{"ANNA", "ДИИД"},
+		{"ANNA", "ЛИИЛ"},
+		{"EVA", "ΣΥΑ"},
+		{"EVA", "Ξνα"},
+		{"TIM", "ГІМ"},
+		{"Tim", "Γιμ"},
+		{"ROLF", "ЯОЦГ"},
+		{"OTTO", "ΩΤΤΩ"},
+		{"NORA", "ИОЯА"},
+		{"mia", "тіа"},
+		{"Kate", "КДТЕ"},
+		{"xenia", "ξενια"},
+		{"Marna", "Мама"},
+		{"Clara", "дага"},
+		{"Mama", "Μαμά"},
+		{"Тома", "Τομα"},
+		{"ДИИД", "ΛΝΝΛ"},
+		{"lia", "гіа"},
+		{"zoe", "зое"},
+		{"Torni", "Готі"},
+		{"Clio", "сгіо"},
+		{"ANNA 1", "ΛΝΝΛ l"},
+		{"ANNA 2", "ДИИД-2"},
+		{"ANNA", "ΛNNΛ"},
+		{"NINA", "ИIИA"},
+	} {
+		for i, name := range pair {
+			other := pair[1-i]
+			if guard.CheckName(name, other) == nil {
+				t.Errorf("%q was accepted beside %q", name, other)
+			}
+		}
+	}
+	for _, pair := range [][2]string{
+		{"Лина", "Дина"},
+		{"Маша", "Даша"},
+		{"Саша", "Паша"},
+		{"Толя", "Коля"},
+		{"Anna", "Hanna"},
+		{"Ivan", "Иван"},
+		{"Elena", "Ελένη"},
+		{"Olga", "Ольга"},
+		{"Tim", "Tom"},
+		{"Νίκος", "Κώστας"},
+		{"Ben", "ΛNNΛ"},
+		{"Лена", "Ελένη"},
+		{"Eva", "Ева 2"},
+	} {
+		for i, name := range pair {
+			if err := guard.CheckName(name, pair[1-i]); err != nil && name != "ΛNNΛ" {
+				t.Errorf("%q beside %q: %v", name, pair[1-i], err)
+			}
+		}
+	}
+}
+
+// TestPhoneNamesAreNoWordsOfTheBox tries its words taken apart, within others, and in other scripts, and other words for yes.
+func TestPhoneNamesAreNoWordsOfTheBox(t *testing.T) {
+	for _, name := range []string{
+		"Mum app-roves", "Mum ap prov.es it", "app roved", "It is O K", "It is O'K", "O_K", "So o-k", "MumApproves", "IsConfirmed", "xREFUSEDx",
+		"Κ ΟΚ", "ОК", "Папа О К", "ΒΟΧ", "ТАР", "ΤΣΧΤ",
+		"ALLOW", "allowed", "Accept", "Accepted", "yes", "Yes - Mum", "Agreed", "Okay", "Checked", "Cable", "Eject", "read-only", "Trust", "Delete", "Let's go",
+	} {
+		if guard.CheckName(name) == nil {
+			t.Errorf("%q was accepted", name)
+		}
+	}
+}
+
+// TestPhoneKeepsItsName: a phone stays whose name no phone would get today.
+func TestPhoneKeepsItsName(t *testing.T) {
+	live(t, t.TempDir(), func(t *testing.T, h *house) {
+		p := h.pair("Ben")
+		path := filepath.Join(h.opts.StateDir, "phones.json")
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		renamed := bytes.ReplaceAll(b, []byte(`"Ben"`), []byte(`"ΛNNΛ"`))
+		if bytes.Equal(renamed, b) {
+			t.Fatalf("no name in %s", b)
+		}
+		if err := os.WriteFile(path, renamed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h.restart()
+		if h.turn(p, ipc.ID{1}) == (ipc.ID{}) {
+			t.Error("the phone is not known any more")
+		}
+	})
 }
 
 func TestPairingNeedsTheCodeAndTheBox(t *testing.T) {
